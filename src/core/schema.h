@@ -1,0 +1,60 @@
+// One description of a component's settings, visited by whoever reads, writes or documents them.
+//
+// A component owns a plain struct with defaults and one function that names each field to a
+// Visitor. The same function then parses TOML, writes the resolved job and generates
+// docs/job_reference.md, so the three cannot drift apart.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+
+namespace tutti {
+
+struct Bounds {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+inline constexpr Bounds kPositive{std::numeric_limits<double>::min()};
+inline constexpr Bounds kNotNegative{0};
+inline constexpr Bounds kAtLeastOne{1};
+inline constexpr Bounds kFraction{0, 1};
+
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  virtual void field(const char* key, bool& value, const char* help) = 0;
+  virtual void field(const char* key, int64_t& value, Bounds bounds, const char* help) = 0;
+  virtual void field(const char* key, double& value, Bounds bounds, const char* help) = 0;
+  virtual void field(const char* key, std::string& value, const char* help) = 0;
+  virtual void field(const char* key, std::vector<int64_t>& value, Bounds bounds,
+                     const char* help) = 0;
+  virtual void field(const char* key, std::vector<double>& value, Bounds bounds,
+                     const char* help) = 0;
+  // A number in the base unit, or a text with a unit. Never negative.
+  virtual void quantity(const char* key, double& value, Unit unit, const char* help) = 0;
+  // One word out of a fixed list.
+  virtual void choice(const char* key, std::string& value,
+                      const std::vector<std::string_view>& allowed, const char* help) = 0;
+  // A table below this one.
+  virtual void table(const char* key, const std::function<void(Visitor&)>& inside,
+                     const char* help) = 0;
+  // A component chosen by name: `key = "name"`, or `key = { kind = "name", ... }` with settings.
+  virtual void component(const char* key, std::string& kind,
+                         const std::vector<std::string_view>& allowed,
+                         const std::function<void(Visitor&)>& inside, const char* help) = 0;
+  // An array of tables. `inside(visitor, i)` visits element i, appending it first when i == size.
+  virtual void tables(const char* key, size_t size,
+                      const std::function<void(Visitor&, size_t)>& inside, const char* help) = 0;
+};
+
+// The entry of `known` nearest to `word` by edit distance, or "" when none is close.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
+
+}  // namespace tutti

@@ -1,0 +1,45 @@
+// Which samples each worker sees at each step.
+//
+// With partition = "global" the samples of a global batch depend on seed and epoch alone, so any
+// number of workers sees the same global batches; a worker takes a contiguous share of each. With
+// "disjoint" a worker keeps its own share of the data and reshuffles within it; with "reshuffle"
+// the shares are dealt anew every epoch. The last batch of an epoch may be smaller; it counts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/range.h"
+
+namespace tutti {
+
+class Batches {
+ public:
+  Batches(std::span<const uint32_t> train, std::string partition, int64_t workers, uint64_t seed);
+
+  // Deals out an epoch in global batches of `global_batch` samples.
+  void begin_epoch(int64_t epoch, int64_t global_batch);
+  int64_t steps() const;  // in this epoch
+
+  // All the samples of step `step`, in the order of the workers.
+  std::vector<uint32_t> global(int64_t step) const;
+  // The share of one worker; global() is the concatenation of all shares.
+  std::span<const uint32_t> share(int64_t step, int64_t worker) const;
+  // How many samples the step has in all: what a mean over the global batch divides by.
+  int64_t count(int64_t step) const;
+  // Lane `lane` of `lanes` of the step ("global" only): lanes do not depend on the workers.
+  std::span<const uint32_t> lane(int64_t step, int64_t lane, int64_t lanes) const;
+
+ private:
+  std::vector<uint32_t> train_;
+  std::string partition_;
+  int64_t workers_;
+  uint64_t seed_;
+  int64_t global_batch_ = 1;
+  std::vector<uint32_t> order_;   // this epoch's samples; for disjoint shares, worker after worker
+  std::vector<Range> shares_;     // of each worker in order_ (not for "global")
+};
+
+}  // namespace tutti

@@ -1,0 +1,77 @@
+// Samples to learn from: a table of features with a label or a target each, and how they are split.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/schema.h"
+
+namespace tutti {
+
+// A batch of samples, gathered. Classification fills `labels`, regression `targets`.
+struct Batch {
+  std::vector<float> features;     // size x features per sample, row by row
+  std::vector<int32_t> labels;
+  std::vector<float> targets;
+  std::vector<uint32_t> samples;   // which samples of the data set these are
+  uint64_t step = 0;               // keys the dropout masks, together with `samples`
+  size_t size() const { return samples.size(); }
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual size_t size() const = 0;
+  virtual std::vector<int64_t> sample_shape() const = 0;  // {784}, or {channels, height, width}
+  virtual int64_t classes() const = 0;                    // 0 for regression (one target)
+  // Replaces the contents of `batch` (its step excepted) with these samples.
+  virtual void gather(std::span<const uint32_t> samples, Batch& batch) const = 0;
+  virtual size_t memory_bytes() const = 0;
+};
+
+struct Splits {
+  std::vector<uint32_t> train, validation, test;
+};
+
+struct Data {
+  std::shared_ptr<const Dataset> dataset;
+  Splits splits;
+};
+
+// [task] data = "fashion-mnist", or a table with a kind and these settings.
+struct DataConfig {
+  std::string kind = "fashion-mnist";
+  std::string path;         // csv, text, idx: the file (gzip is read directly)
+  std::string labels_path;  // idx: the file of labels
+  std::string label;        // csv: column of the label, by name or number from 0; default the last
+  bool regression = false;  // csv: the label is a number to predict, not a class
+  int64_t context = 8;      // text: how many characters predict the next
+  int64_t samples = 4096;   // synthetic: how many
+  int64_t features = 32;    // synthetic: how many
+  int64_t classes = 10;     // synthetic-classes: how many
+  double noise = 0.1;       // synthetic: deviation of the noise on the targets
+  int64_t limit = 0;        // use only the first samples of each split; 0: all
+  double validation = 0.1;  // share of the training samples kept for measuring the target
+  double test = 0.1;        // share kept for the final quality where the data brings no test set
+};
+
+void visit(Visitor& visitor, DataConfig& config);  // all keys but `kind`
+
+struct DataEntry {
+  std::string_view name;
+  std::string_view summary;
+};
+const std::vector<DataEntry>& data_catalog();
+
+// Reads (or generates) the data. `base_dir` is where relative paths start. Synthetic data and the
+// split depend on `seed` alone. Throws DataError or ConfigError naming file and key.
+Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir);
+
+// The weights (features, then bias) that generated a "synthetic-linear" set, for closed-form tests.
+std::vector<float> synthetic_optimum(const DataConfig& config, uint64_t seed);
+
+}  // namespace tutti

@@ -1,0 +1,124 @@
+#include "fabric/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/range.h"
+
+namespace tutti {
+namespace {
+
+void visit(Visitor& v, StragglerConfig& c) {
+  v.choice("kind", c.kind, {"constant", "random", "pause", "drift"}, "what slows the node down");
+  v.field("node", c.node, {-1}, "which node; -1 for every node");
+  if (c.kind != "pause") v.field("factor", c.factor, {1}, "how many times slower");
+  if (c.kind == "random") {
+    v.field("probability", c.probability, kFraction, "share of the steps that are slow");
+    v.choice("distribution", c.distribution, {"fixed", "uniform", "exponential", "lognormal"},
+             "how the slowness of a slow step is drawn; its mean is `factor`");
+  }
+  if (c.kind == "pause") v.quantity("at", c.at_s, Unit::kSeconds, "when the pause begins");
+  if (c.kind == "pause" || c.kind == "drift")
+    v.quantity("duration", c.duration_s, Unit::kSeconds,
+               "length of the pause, or the time over which a drift reaches `factor`");
+}
+
+void visit(Visitor& v, FaultConfig& c) {
+  v.choice("kind", c.kind, {"crash", "link_down", "partition"}, "what fails");
+  v.quantity("at", c.at_s, Unit::kSeconds, "when it fails");
+  v.field("nodes", c.nodes, kNotNegative, "who fails, or one side of the partition");
+  if (c.kind == "crash")
+    v.quantity("restart", c.restart_s, Unit::kSeconds, "comes back after this long; 0: never");
+  else
+    v.quantity("duration", c.duration_s, Unit::kSeconds, "heals after this long; 0: never");
+}
+
+}  // namespace
+
+void visit(Visitor& v, ClusterConfig& c) {
+  v.choice("fabric", c.fabric, {"process", "virtual"}, "what carries the bytes");
+  v.field("workers", c.workers, {1, 65535}, "number of workers");
+  v.quantity("timeout", c.timeout_s, Unit::kSeconds, "the longest that a node waits for a peer");
+  v.field("threads", c.threads, {1, 1024}, "threads of each worker");
+  v.field("racks", c.racks, kAtLeastOne,
+          "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
+  if (c.fabric != "virtual") return;
+  v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
+  v.field("speed_factors", c.speed_factors, kPositive, "per node, relative to `speed`");
+  v.quantity("memory", c.memory_bytes, Unit::kBytes, "memory of a host");
+  v.quantity("memory_bandwidth", c.memory_bandwidth, Unit::kBytesPerSecond,
+             "memory traffic of a core, for sums and optimizer updates");
+  v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
+          "nodes that share a host, its memory and its link");
+  v.quantity("bandwidth", c.bandwidth, Unit::kBytesPerSecond, "of a host's link, each way");
+  v.quantity("latency", c.latency_s, Unit::kSeconds, "of a host's link, one way");
+  v.quantity("rack_bandwidth", c.rack_bandwidth, Unit::kBytesPerSecond, "of a rack's uplink");
+  v.quantity("rack_latency", c.rack_latency_s, Unit::kSeconds, "of a rack's uplink, one way");
+  v.quantity("detect", c.detect_s, Unit::kSeconds, "a peer behind a dead link is lost after this");
+  v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
+  v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
+  v.field("cost_only", c.cost_only, "skip the arithmetic: times and bytes without learning");
+  v.tables("stragglers", c.stragglers.size(),
+           [&](Visitor& inner, size_t i) {
+             if (i == c.stragglers.size()) c.stragglers.emplace_back();
+             visit(inner, c.stragglers[i]);
+           },
+           "sources of slowness");
+  v.tables("faults", c.faults.size(),
+           [&](Visitor& inner, size_t i) {
+             if (i == c.faults.size()) c.faults.emplace_back();
+             visit(inner, c.faults[i]);
+           },
+           "what fails, and when");
+}
+
+void validate_cluster(const ClusterConfig& c) {
+  if (!c.speed_factors.empty() && static_cast<int64_t>(c.speed_factors.size()) != c.workers)
+    throw ConfigError("cluster.speed_factors",
+                      fmt::format("cluster.speed_factors has {} entries but there are {} workers; "
+                                  "give one per worker, or none",
+                                  c.speed_factors.size(), c.workers));
+  const int64_t hosts = (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
+  if (c.racks > hosts)
+    throw ConfigError("cluster.racks",
+                      fmt::format("cluster.racks = {} is more than the {} hosts of the cluster; "
+                                  "lower it, or raise cluster.workers",
+                                  c.racks, hosts));
+  for (const auto& [key, value] : {std::pair{"speed", c.speed_flops},
+                                   {"bandwidth", c.bandwidth},
+                                   {"rack_bandwidth", c.rack_bandwidth},
+                                   {"memory_bandwidth", c.memory_bandwidth},
+                                   {"timeout", c.timeout_s}})
+    if (value <= 0)
+      throw ConfigError(std::string("cluster.") + key,
+                        fmt::format("cluster.{} must be more than 0", key));
+  for (const StragglerConfig& straggler : c.stragglers)
+    if (straggler.node >= c.workers)
+      throw ConfigError("cluster.stragglers.node",
+                        fmt::format("a straggler names node {}, but nodes are 0 to {}",
+                                    straggler.node, c.workers - 1));
+  for (const FaultConfig& fault : c.faults) {
+    if (fault.nodes.empty())
+      throw ConfigError("cluster.faults.nodes", "a fault names no nodes; add nodes = [0]");
+    for (int64_t node : fault.nodes)
+      if (node >= c.workers)
+        throw ConfigError(
+            "cluster.faults.nodes",
+            fmt::format("a fault names node {}, but nodes are 0 to {}", node, c.workers - 1));
+  }
+}
+
+int64_t rack_of(const ClusterConfig& c, int64_t node) {
+  const int64_t hosts = (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
+  const auto host = static_cast<size_t>(node / c.nodes_per_host);
+  for (int64_t rack = 0; rack < c.racks; ++rack) {
+    const Range range = part_of(static_cast<size_t>(hosts), static_cast<size_t>(c.racks),
+                                static_cast<size_t>(rack));
+    if (host >= range.begin && host < range.end) return rack;
+  }
+  return 0;
+}
+
+}  // namespace tutti

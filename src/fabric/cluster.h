@@ -1,0 +1,65 @@
+// The cluster that a job runs on: plain settings, the same for every fabric. A real fabric refuses
+// what it cannot do (a straggler, a bandwidth) rather than ignore it; see validate_cluster().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/schema.h"
+
+namespace tutti {
+
+// One source of slowness. Which fields count depends on `kind`.
+struct StragglerConfig {
+  std::string kind = "constant";  // constant | random | pause | drift
+  int64_t node = -1;              // -1: every node
+  double factor = 2;              // how many times slower
+  double probability = 0.1;       // random: share of the steps that are slow
+  std::string distribution = "fixed";  // random: fixed | uniform | exponential | lognormal
+  double at_s = 0;                // pause: when it begins
+  double duration_s = 1;          // pause: how long; drift: over which time the factor is reached
+};
+
+struct FaultConfig {
+  std::string kind = "crash";  // crash | link_down | partition
+  double at_s = 0;
+  std::vector<int64_t> nodes;  // who crashes, whose link fails, or one side of the partition
+  double restart_s = 0;        // crash: comes back after this long; 0: never
+  double duration_s = 0;       // link_down, partition: heals after this long; 0: never
+};
+
+struct ClusterConfig {
+  std::string fabric = "process";
+  int64_t workers = 2;
+  double timeout_s = 120;  // a wait without another deadline fails after this
+  int64_t threads = 1;     // per worker
+  int64_t racks = 1;       // groups of neighbours; on a virtual cluster a second network level
+
+  // The rest describes a virtual cluster.
+  double speed_flops = 20e9;         // of one core
+  std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1
+  double memory_bytes = 8e9;
+  double memory_bandwidth = 10e9;    // bytes per second, for sums and optimizer updates
+  int64_t nodes_per_host = 1;        // more than 1: they share memory and the host's link
+  double bandwidth = 125e6;          // bytes per second of a host's link
+  double latency_s = 50e-6;          // of a host's link, one way
+  double rack_bandwidth = 1.25e9;    // of a rack's uplink
+  double rack_latency_s = 50e-6;
+  double detect_s = 1;               // a peer behind a dead link is lost after this long
+  double idle_watts = 50;
+  double busy_watts = 100;
+  bool cost_only = false;
+  std::vector<StragglerConfig> stragglers;
+  std::vector<FaultConfig> faults;
+};
+
+void visit(Visitor& visitor, ClusterConfig& config);
+
+// Throws ConfigError naming the two settings that contradict each other.
+void validate_cluster(const ClusterConfig& config);
+
+// The rack of a node: nodes are dealt to racks in contiguous, nearly equal groups of hosts.
+int64_t rack_of(const ClusterConfig& config, int64_t node);
+
+}  // namespace tutti

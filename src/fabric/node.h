@@ -1,0 +1,167 @@
+// Node: one participant's view of the cluster. Read this file first.
+//
+// Strategies see nothing else of the machine: no thread, socket, system clock or random device.
+// A Node is three small interfaces, Endpoint, Clock and Membership, and an optional Window.
+//
+// The contract, which every fabric must pass (tests/fabric/conformance.h):
+//  - Messages from one peer with one tag arrive in the order they were sent. Messages with
+//    different tags or peers may overtake each other.
+//  - A send completes when its buffer may be reused. Up to kEagerBytes it completes without a
+//    posted receive; beyond that it may wait for one.
+//  - A message larger than the receive's buffer completes the receive with kTruncated; nothing is
+//    written beyond the buffer. A shorter one completes it with its own size.
+//  - Every wait has a deadline. A wait that times out leaves its handle pending.
+//  - Loss of a peer ends, with kPeerLost, each receive that names it and each unfinished send to
+//    it; after end_waits_on_any_loss(true), every wait. Messages that had arrived before can still
+//    be received. New sends to a lost peer complete at once with kPeerLost.
+//  - Messages of a peer's earlier incarnation are never delivered.
+//  - A node that was asked to stop leaves any of these calls by InterruptedError.
+//  - A Node is used by one thread (or actor) at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fabric/tag.h"
+
+namespace tutti {
+
+inline constexpr size_t kEagerBytes = 64 * 1024;
+
+enum class State { kPending, kDone, kTimedOut, kPeerLost, kCancelled, kTruncated };
+
+// How a send or a receive ended. For kPeerLost, `peer` is the rank that was lost.
+struct Completion {
+  State state = State::kPending;
+  Rank peer = kAnyRank;
+  Tag tag;
+  size_t bytes = 0;
+};
+
+class Endpoint;
+
+// A send or receive under way. Owns it: destroying a pending handle cancels the operation, so a
+// buffer never outlives its transfer when an exception unwinds a strategy.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(Endpoint* endpoint, uint64_t id) : endpoint_(endpoint), id_(id) {}
+  Handle(Handle&& other) noexcept
+      : endpoint_(std::exchange(other.endpoint_, nullptr)), id_(other.id_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(endpoint_, other.endpoint_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Handle();
+
+  bool pending() const { return endpoint_ != nullptr; }
+  uint64_t id() const { return id_; }
+  void release() { endpoint_ = nullptr; }  // called by the endpoint when the operation has ended
+
+ private:
+  Endpoint* endpoint_ = nullptr;
+  uint64_t id_ = 0;
+};
+
+// Memory that the peers on this host read and write directly, with counters to take turns.
+class Window {
+ public:
+  static constexpr int kSlots = 64;
+  virtual ~Window() = default;
+  // The buffer of `rank`, aligned to 64 bytes: the same memory whoever asks.
+  virtual std::span<std::byte> of(Rank rank) = 0;
+  // Publishes `value` in this node's own slot; what was written before is visible to who sees it.
+  // Values of a slot never decrease.
+  virtual void post(int slot, uint64_t value) = 0;
+  // Waits until the slot of `rank` is at least `value`: kDone, kTimedOut or kPeerLost.
+  virtual Completion await(Rank rank, int slot, uint64_t value, double timeout_s) = 0;
+};
+
+struct Traffic {
+  uint64_t bytes_sent = 0;
+  uint64_t messages_sent = 0;
+};
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual Rank rank() const = 0;
+  virtual int size() const = 0;
+  virtual const std::string& role(Rank rank) const = 0;
+
+  virtual Handle send(Rank to, Tag tag, std::span<const std::byte> data) = 0;
+  virtual Handle receive(Rank from, Tag tag, std::span<std::byte> buffer) = 0;  // or kAnyRank
+
+  // Ends the handle unless it returns kTimedOut.
+  virtual Completion wait(Handle& handle, double timeout_s) = 0;
+  // Waits for the first of the pending handles (others are skipped): ends that one and returns its
+  // index with its completion; kTimedOut leaves all of them, with index == handles.size().
+  virtual std::pair<size_t, Completion> wait_any(std::span<Handle> handles, double timeout_s) = 0;
+  // Never blocks: the completion if it has ended, and then ends the handle.
+  virtual std::optional<Completion> test(Handle& handle) = 0;
+  // Afterwards the buffer is free. kCancelled, or how it had ended already.
+  virtual Completion cancel(Handle& handle) = 0;
+
+  // Collective over all nodes: opens a window of `bytes` on each, or returns nullptr on every node
+  // when not all of them share a host. The endpoint owns it.
+  virtual Window* open_window(size_t bytes, double timeout_s) = 0;
+
+  virtual Traffic traffic() const = 0;
+};
+
+// What a computation costs: floating-point operations and bytes of memory moved.
+struct Work {
+  double flops = 0;
+  double memory_bytes = 0;
+};
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual double now() const = 0;       // seconds since the fabric started
+  virtual void sleep(double seconds) = 0;
+  // States that `work` has been done. Real fabrics took that time already and only look whether
+  // they should stop; on a virtual one time passes now.
+  virtual void charge(const Work& work) = 0;
+  virtual double load() const = 0;      // CPU occupancy of this node since its start, 0 to 1
+  virtual double busy_s() const = 0;    // CPU seconds of this node, measured or simulated
+  virtual bool simulated() const = 0;
+  // True when only costs count: buffers are never read or written, payloads do not travel.
+  virtual bool cost_only() const = 0;
+};
+
+struct MemberEvent {
+  enum class Kind { kLost, kJoined } kind = Kind::kLost;
+  Rank rank = kAnyRank;
+  uint32_t incarnation = 0;  // of the member that was lost or that joined
+};
+
+class Membership {
+ public:
+  virtual ~Membership() = default;
+  virtual bool alive(Rank rank) const = 0;
+  virtual uint32_t incarnation(Rank rank) const = 0;  // 0 at first, one more at each restart
+  virtual std::optional<MemberEvent> next_event() = 0;  // in order, each once; never blocks
+  // Synchronous strategies cannot go on without a member, whoever they wait for just now: with
+  // `on`, the loss of any member ends every wait, also those that begin later, with kPeerLost and
+  // the rank that was lost first.
+  virtual void end_waits_on_any_loss(bool on) = 0;
+};
+
+class Node {
+ public:
+  virtual ~Node() = default;
+  virtual Endpoint& endpoint() = 0;
+  virtual Clock& clock() = 0;
+  virtual Membership& membership() = 0;
+  // How long a wait may last where the caller has no reason for another limit.
+  virtual double timeout_s() const = 0;
+};
+
+}  // namespace tutti

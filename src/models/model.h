@@ -1,0 +1,68 @@
+// Model: parameters and gradients as flat spans of float, and the arithmetic on a batch.
+//
+// Free of LibTorch: the implementation lives in models/torch, a library that is loaded only by
+// commands that compute. A model knows nothing of networks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "data/dataset.h"
+#include "models/architecture.h"
+
+namespace tutti {
+
+// Sums over samples, so that shares of an evaluation add up.
+struct Evaluation {
+  double loss = 0;     // sum of the losses
+  double correct = 0;  // classification: samples predicted right
+  size_t count = 0;
+};
+
+class Model {
+ public:
+  // Called with each range whose gradients are final, last layers first. Must not block.
+  using Ready = std::function<void(Range)>;
+
+  virtual ~Model() = default;
+  virtual const Architecture& architecture() const = 0;
+  virtual std::span<float> parameters() = 0;
+  virtual std::span<float> gradients() = 0;
+  virtual std::span<float> buffers() = 0;  // non-trained values, merged as the architecture says
+
+  // gradients = scale * (sum over the batch of the gradient of the loss); returns the sum of the
+  // losses. `parameters` must not change meanwhile: that is not detected.
+  virtual double gradient(const Batch& batch, float scale, const Ready& ready) = 0;
+  virtual Evaluation evaluate(const Batch& batch) = 0;
+  // scores: batch size x outputs.
+  virtual void predict(const Batch& batch, std::span<float> scores) = 0;
+};
+
+// The memory of a model, provided by the caller so that it can live in a shared window. Each span
+// holds parameter_count floats and outlives the model.
+struct ModelMemory {
+  std::span<float> parameters;
+  std::span<float> gradients;
+};
+
+struct ModelOptions {
+  uint64_t seed = 1;
+  int threads = 1;
+};
+
+// Writes the initial parameters: a function of architecture and seed alone.
+void initialise(const Architecture& architecture, uint64_t seed, std::span<float> parameters);
+
+// Makes a model over memory whose parameters are already initialised.
+using MakeModel = std::unique_ptr<Model> (*)(const Architecture&, const ModelMemory&,
+                                             const ModelOptions&);
+
+// A model for cost-only runs: knows its costs, computes nothing, never touches its memory.
+std::unique_ptr<Model> make_cost_model(const Architecture&, const ModelMemory&,
+                                       const ModelOptions&);
+
+}  // namespace tutti
+
+// What libtutti_torch.so exports: a MakeModel.
+extern "C" const tutti::MakeModel tutti_make_torch_model;

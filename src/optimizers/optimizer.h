@@ -1,0 +1,73 @@
+// Optimizers on flat spans: one file each, one method.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/schema.h"
+
+namespace tutti {
+
+// [optimizer]
+struct OptimizerConfig {
+  std::string kind = "sgd";
+  double lr = 0.1;
+  double momentum = 0.9;      // momentum, nesterov
+  double decay = 0.9;         // rmsprop: of the mean of squares
+  double beta1 = 0.9;         // adam, adamw
+  double beta2 = 0.999;
+  double eps = 1e-8;          // adagrad, rmsprop, adam, adamw
+  double weight_decay = 0;    // added to the gradient as decay * x; adamw: decoupled
+  double clip_norm = 0;       // gradients with a larger norm are scaled down to it; 0: off
+
+  std::string schedule = "constant";  // constant | step | cosine | grow_batch
+  double warmup_epochs = 0;   // the rate rises linearly over this many epochs
+  double step_epochs = 1;     // step, grow_batch: how often the rate falls or the batch grows
+  double step_factor = 0.5;   // step: times this; grow_batch: the batch is divided by this instead
+  double final_fraction = 0;  // cosine: the rate ends at this share of lr
+  int64_t base_batch = 0;     // linear scaling: lr is meant for this global batch; 0: off
+};
+
+void visit(Visitor& visitor, OptimizerConfig& config);
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  // One update of `x` by the gradient `g` (same size at each call) at learning rate `lr`.
+  virtual void step(std::span<float> x, std::span<const float> g, double lr) = 0;
+  // Everything that the next step depends on besides its arguments, for checkpoints: a flat
+  // buffer per slot (velocity, mean of squares), each as large as x.
+  virtual std::vector<std::span<float>> state() = 0;
+  virtual int64_t steps() const = 0;  // taken so far
+};
+
+struct OptimizerEntry {
+  std::string_view name;
+  std::string_view summary;
+  int slots;  // buffers of the size of the parameters
+  std::unique_ptr<Optimizer> (*make)(const OptimizerConfig&, size_t size);
+};
+const std::vector<OptimizerEntry>& optimizer_catalog();
+
+// The optimizer of the catalog with weight decay and clipping around it as the settings say.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, size_t size);
+int optimizer_slots(const OptimizerConfig& config);
+
+// Learning rate and global batch over time.
+class Schedule {
+ public:
+  Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
+  double rate(double epoch) const;             // `epoch` counts fractions: 1.5 is halfway the second
+  int64_t global_batch(int64_t epoch) const;
+
+ private:
+  OptimizerConfig config_;
+  int64_t global_batch_;
+  int64_t epochs_;
+};
+
+}  // namespace tutti
