@@ -18,12 +18,13 @@ namespace tutti {
 struct ModelConfig {
   std::string kind = "lenet";
   std::vector<int64_t> channels = {20, 50};  // lenet: of the two convolutions
-  std::vector<int64_t> hidden = {};          // lenet (default [500]) and mlp ([128]): affine layers
-  double dropout = 0.5;                      // lenet and mlp: after each hidden affine layer
-  double l2 = 0;                             // linear and logistic: penalty, l2/2 * |w|^2
+  std::vector<int64_t> hidden = {};  // lenet and mlp: affine layers; empty: [500], [128] of mlp
+  double dropout = -1;               // after each hidden affine layer; -1: 0.5, 0 of mlp
+  double l2 = 0;                     // linear and logistic: l2/2 * |weights|^2 in each loss
 };
 
-void visit(Visitor& visitor, ModelConfig& config);  // all keys but `kind`
+// The keys that the kind uses, `kind` excepted. Shows the defaults of the kind where none are set.
+void visit(Visitor& visitor, ModelConfig& config);
 
 struct ModelEntry {
   std::string_view name;
@@ -80,6 +81,10 @@ struct Architecture {
   // ranges reported by Model::gradient partition the backward pass.
   double backward_flops(Range range) const;
 };
+
+// The ranges in which Model::gradient reports gradients, in that order: one for each layer with
+// parameters, last layers first.
+std::vector<Range> ready_ranges(const Architecture& architecture);
 
 // Throws ConfigError when the model cannot take such samples.
 Architecture make_architecture(const ModelConfig& config, const std::vector<int64_t>& sample_shape,

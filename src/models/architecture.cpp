@@ -1,0 +1,79 @@
+#include "models/architecture.h"
+
+#include <algorithm>
+
+#include "models/builder.h"
+
+namespace tutti {
+namespace {
+
+// The gradients of a layer's parameters are computed together: they are one range.
+Range parameters_of(const Architecture& architecture, const Layer& layer) {
+  return {architecture.parameters[layer.parameters.front()].range.begin,
+          architecture.parameters[layer.parameters.back()].range.end};
+}
+
+size_t overlap(Range a, Range b) {
+  const size_t begin = std::max(a.begin, b.begin), end = std::min(a.end, b.end);
+  return begin < end ? end - begin : 0;
+}
+
+}  // namespace
+
+double Architecture::forward_flops() const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.flops;
+  return sum;
+}
+
+double Architecture::training_flops() const { return 3 * forward_flops(); }
+
+// The input and what each layer leaves behind: relu works in place, flattening is a view, and
+// pooling also remembers where each maximum was (64 bits).
+double Architecture::activation_bytes() const {
+  double floats = static_cast<double>(elements(input));
+  for (const Layer& layer : layers) {
+    const auto size = static_cast<double>(elements(layer.output));
+    if (layer.kind == LayerKind::kMaxPool)
+      floats += 3 * size;
+    else if (layer.kind != LayerKind::kRelu && layer.kind != LayerKind::kFlatten)
+      floats += size;
+  }
+  return sizeof(float) * floats;
+}
+
+std::vector<size_t> Architecture::cuts() const {
+  std::vector<size_t> result;
+  bool first = true;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].parameters.empty()) continue;
+    if (!first) result.push_back(i);  // each stage holds parameters
+    first = false;
+  }
+  return result;
+}
+
+// Walks backward: the work since the layer above with parameters leads to this layer's gradients.
+// A range that covers a layer in part takes that part of its work, so that the work of disjoint
+// ranges always adds up to the whole.
+double Architecture::backward_flops(Range range) const {
+  double sum = 0, pending = 0, last_share = 0;
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    pending += 2 * layer->flops;
+    if (layer->parameters.empty()) continue;
+    const Range own = parameters_of(*this, *layer);
+    last_share = static_cast<double>(overlap(own, range)) / static_cast<double>(own.size());
+    sum += pending * last_share;
+    pending = 0;
+  }
+  return sum + pending * last_share;  // layers below the first parameters
+}
+
+std::vector<Range> ready_ranges(const Architecture& architecture) {
+  std::vector<Range> result;
+  for (auto layer = architecture.layers.rbegin(); layer != architecture.layers.rend(); ++layer)
+    if (!layer->parameters.empty()) result.push_back(parameters_of(architecture, *layer));
+  return result;
+}
+
+}  // namespace tutti

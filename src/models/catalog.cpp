@@ -1,0 +1,148 @@
+// Every model: its name, its settings and the layers it consists of.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "models/architecture.h"
+#include "models/builder.h"
+
+namespace tutti {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+constexpr Bounds kWidth{1, 1 << 24};
+constexpr double kMostDropout = 0.999;
+
+std::vector<int64_t> hidden_of(const ModelConfig& config) {
+  if (!config.hidden.empty()) return config.hidden;
+  return {config.kind == "mlp" ? 128 : 500};
+}
+
+double dropout_of(const ModelConfig& config) {
+  if (config.dropout >= 0) return config.dropout;
+  return config.kind == "mlp" ? 0 : 0.5;
+}
+
+Architecture linear(const ModelConfig& config, const Shape& shape, int64_t classes) {
+  if (classes != 0)
+    throw ConfigError("task.model", fmt::format("model linear predicts a number, but the data has "
+                                                "{} classes; use logistic, mlp or lenet",
+                                                classes));
+  Architecture result = Builder("linear", shape).flatten().finish(0);
+  result.l2 = config.l2;
+  return result;
+}
+
+Architecture logistic(const ModelConfig& config, const Shape& shape, int64_t classes) {
+  if (classes == 0)
+    throw ConfigError("task.model",
+                      "model logistic predicts a class, but the data has numbers to "
+                      "predict; use linear or mlp");
+  Architecture result = Builder("logistic", shape).flatten().finish(classes);
+  result.l2 = config.l2;
+  return result;
+}
+
+Architecture mlp(const ModelConfig& config, const Shape& shape, int64_t classes) {
+  Builder builder("mlp", shape);
+  builder.flatten();
+  for (int64_t width : hidden_of(config)) builder.affine(width).relu().dropout(dropout_of(config));
+  return builder.finish(classes);
+}
+
+// LeCun et al., "Gradient-based learning applied to document recognition", 1998, in today's form:
+// relu, maximum pooling and dropout.
+Architecture lenet(const ModelConfig& config, const Shape& shape, int64_t classes) {
+  if (shape.size() != 3)
+    throw ConfigError("task.model", fmt::format("model lenet takes images of shape [channels, "
+                                                "height, width], but a sample is [{}]; use mlp",
+                                                fmt::join(shape, ", ")));
+  if (config.channels.size() != 2)
+    throw ConfigError("task.model.channels",
+                      fmt::format("task.model.channels has {} entries, but lenet has two "
+                                  "convolutions; give it two, such as [20, 50]",
+                                  config.channels.size()));
+  Builder builder("lenet", shape);
+  for (int64_t channels : config.channels) builder.convolution(channels, 5).relu().max_pool(2);
+  builder.flatten();
+  for (int64_t width : hidden_of(config)) builder.affine(width).relu().dropout(dropout_of(config));
+  return builder.finish(classes);
+}
+
+struct Entry {
+  ModelEntry entry;
+  Architecture (*make)(const ModelConfig&, const Shape&, int64_t classes);
+};
+constexpr Entry kEntries[] = {
+    {{"linear", "affine to one number, half the squared error; has a closed form"}, linear},
+    {{"logistic", "affine and softmax, cross-entropy; convex"}, logistic},
+    {{"mlp", "affine-relu for each hidden layer, then affine"}, mlp},
+    {{"lenet", "conv-relu-pool twice, affine-relu-dropout, affine-softmax; for images"}, lenet},
+};
+
+void require_within(const char* key, double value, Bounds bounds) {
+  if (!(value >= bounds.least && value <= bounds.most))
+    throw ConfigError(key, fmt::format("{} = {} must lie between {} and {}", key, value,
+                                       bounds.least, bounds.most));
+}
+
+}  // namespace
+
+// `hidden` and `dropout` have defaults by kind, shown to the visitor and kept out of the config, so
+// that visiting one kind does not decide for another.
+void visit(Visitor& v, ModelConfig& config) {
+  if (config.kind == "lenet")
+    v.field("channels", config.channels, kWidth, "of the two convolutions");
+  if (config.kind == "lenet" || config.kind == "mlp") {
+    std::vector<int64_t> hidden = hidden_of(config);
+    v.field("hidden", hidden, kWidth, "widths of the hidden affine layers");
+    if (hidden.empty())
+      throw ConfigError("task.model.hidden", fmt::format("task.model.hidden is empty, but {} has "
+                                                         "at least one hidden layer; use logistic "
+                                                         "or linear for none",
+                                                         config.kind));
+    if (hidden != hidden_of(config)) config.hidden = hidden;
+    double dropout = dropout_of(config);
+    v.field("dropout", dropout, {0, kMostDropout},
+            "share of the outputs of each hidden layer that a step leaves out");
+    if (dropout != dropout_of(config)) config.dropout = dropout;
+  } else {
+    v.field("l2", config.l2, kNotNegative, "adds l2/2 * |weights|^2 to the loss of each sample");
+  }
+}
+
+const std::vector<ModelEntry>& model_catalog() {
+  static const std::vector<ModelEntry> catalog = [] {
+    std::vector<ModelEntry> entries;
+    for (const Entry& entry : kEntries) entries.push_back(entry.entry);
+    return entries;
+  }();
+  return catalog;
+}
+
+Architecture make_architecture(const ModelConfig& config, const std::vector<int64_t>& sample_shape,
+                               int64_t classes) {
+  if (classes < 0 || classes == 1)
+    throw ConfigError("task.data", fmt::format("the data has {} classes; a classification needs at "
+                                               "least 2 (0 stands for a number to predict)",
+                                               classes));
+  for (int64_t width : config.hidden)
+    require_within("task.model.hidden", static_cast<double>(width), kWidth);
+  for (int64_t width : config.channels)
+    require_within("task.model.channels", static_cast<double>(width), kWidth);
+  require_within("task.model.dropout", dropout_of(config), {0, kMostDropout});
+  require_within("task.model.l2", config.l2, kNotNegative);
+  std::vector<std::string_view> names;
+  for (const Entry& entry : kEntries) {
+    if (entry.entry.name == config.kind) return entry.make(config, sample_shape, classes);
+    names.push_back(entry.entry.name);
+  }
+  const std::string guess = nearest(config.kind, names);
+  throw ConfigError("task.model",
+                    fmt::format("there is no model \"{}\"{}; known are {}", config.kind,
+                                guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
+                                fmt::join(names, ", ")));
+}
+
+}  // namespace tutti

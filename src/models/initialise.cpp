@@ -1,0 +1,22 @@
+#include "core/error.h"
+#include "core/random.h"
+#include "models/layout.h"
+#include "models/model.h"
+
+namespace tutti {
+
+// Drawn in PyTorch's order, so that a change of memory layout does not change the model.
+void initialise(const Architecture& architecture, uint64_t seed, std::span<float> parameters) {
+  TUTTI_CHECK(parameters.size() == architecture.parameter_count);
+  std::vector<float> values;
+  for (size_t i = 0; i < architecture.parameters.size(); ++i) {
+    const Parameter& parameter = architecture.parameters[i];
+    Random random(seed, Stream::kInit, static_cast<uint32_t>(i));
+    values.resize(parameter.range.size());
+    for (float& value : values)
+      value = static_cast<float>(parameter.init_bound * (2 * random.uniform() - 1));
+    import_parameter(parameter, values, parameters);
+  }
+}
+
+}  // namespace tutti
