@@ -25,7 +25,7 @@ struct OptimizerConfig {
   double clip_norm = 0;       // gradients with a larger norm are scaled down to it; 0: off
 
   std::string schedule = "constant";  // constant | step | cosine | grow_batch
-  double warmup_epochs = 0;   // the rate rises linearly over this many epochs
+  double warmup_epochs = 0;   // the rate rises linearly from 0 over this many epochs
   double step_epochs = 1;     // step, grow_batch: how often the rate falls or the batch grows
   double step_factor = 0.5;   // step: times this; grow_batch: the batch is divided by this instead
   double final_fraction = 0;  // cosine: the rate ends at this share of lr
@@ -48,13 +48,15 @@ class Optimizer {
 struct OptimizerEntry {
   std::string_view name;
   std::string_view summary;
-  int slots;  // buffers of the size of the parameters
+  int slots;  // buffers of state, each of the size of the parameters
   std::unique_ptr<Optimizer> (*make)(const OptimizerConfig&, size_t size);
 };
 const std::vector<OptimizerEntry>& optimizer_catalog();
 
 // The optimizer of the catalog with weight decay and clipping around it as the settings say.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, size_t size);
+// How many buffers of the size of the parameters it holds: its state and the scratch space of
+// weight decay and clipping.
 int optimizer_slots(const OptimizerConfig& config);
 
 // Learning rate and global batch over time.

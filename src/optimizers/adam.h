@@ -1,0 +1,25 @@
+// The two moments that Adam and AdamW share, and the update by them.
+#pragma once
+
+#include "optimizers/optimizer.h"
+
+namespace tutti {
+
+class AdamMoments {
+ public:
+  AdamMoments(const OptimizerConfig& config, size_t size);
+
+  // m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  x -= lr m^ / (sqrt(v^) + eps), where the hats
+  // divide by 1 - b^t: the moments start at zero and would be too small at first.
+  void update(std::span<float> x, std::span<const float> g, double lr);
+
+  std::vector<std::span<float>> state() { return {mean_, squares_}; }
+  int64_t steps() const { return steps_; }
+
+ private:
+  double beta1_, beta2_, eps_;
+  std::vector<float> mean_, squares_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace tutti

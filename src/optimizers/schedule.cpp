@@ -1,0 +1,65 @@
+// Learning rate and global batch over time.
+//
+// Cosine: Loshchilov and Hutter, "SGDR", ICLR 2017. Warm-up and linear scaling: Goyal et al.,
+// "Accurate, large minibatch SGD", arXiv:1706.02677. Growing the batch: Smith et al., "Don't decay
+// the learning rate, increase the batch size", ICLR 2018.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+#include "optimizers/optimizer.h"
+
+namespace tutti {
+namespace {
+
+// How many steps of the schedule lie behind. `epoch` comes from a division: 3 * (1.0 / 3) must
+// count as 1, so a little is added.
+double steps_behind(double epoch, double step_epochs) {
+  return std::floor(epoch / step_epochs + 1e-9);
+}
+
+double cosine_share(double epoch, double start, double end, double final_fraction) {
+  const double progress = end > start ? std::clamp((epoch - start) / (end - start), 0.0, 1.0) : 1.0;
+  return final_fraction +
+         (1 - final_fraction) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+}  // namespace
+
+Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs)
+    : config_(config), global_batch_(global_batch), epochs_(epochs) {
+  const auto known = {"constant", "step", "cosine", "grow_batch"};
+  if (std::find(known.begin(), known.end(), config.schedule) == known.end())
+    throw ConfigError("optimizer.schedule",
+                      fmt::format("there is no schedule '{}'; use constant, step, cosine or "
+                                  "grow_batch",
+                                  config.schedule));
+}
+
+double Schedule::rate(double epoch) const {
+  double rate = config_.lr;
+  // The initial batch, also when it grows: growing it at the same rate is what replaces the decay.
+  if (config_.base_batch > 0)
+    rate *= static_cast<double>(global_batch_) / static_cast<double>(config_.base_batch);
+  if (config_.schedule == "step")
+    rate *= std::pow(config_.step_factor, steps_behind(epoch, config_.step_epochs));
+  if (config_.schedule == "cosine")
+    rate *= cosine_share(epoch, config_.warmup_epochs, static_cast<double>(epochs_),
+                         config_.final_fraction);
+  if (epoch < config_.warmup_epochs) rate *= epoch / config_.warmup_epochs;
+  return rate;
+}
+
+int64_t Schedule::global_batch(int64_t epoch) const {
+  if (config_.schedule != "grow_batch") return global_batch_;
+  const double growth = std::pow(
+      config_.step_factor, -steps_behind(static_cast<double>(epoch), config_.step_epochs));
+  // No data set has more than 2^32 samples; beyond that a batch is an epoch anyway.
+  const double batch = std::min(static_cast<double>(global_batch_) * growth, 0x1p32);
+  return static_cast<int64_t>(std::llround(batch));
+}
+
+}  // namespace tutti
