@@ -1,0 +1,182 @@
+// Runs the rounds of a topology: post a round's receives and sends, combine what arrives, go on.
+#include "collectives/all_reduce.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/bytes.h"
+#include "fabric/exchange.h"
+
+namespace tutti {
+namespace {
+
+class RoundsAllReduce : public AllReduce {
+ public:
+  RoundsAllReduce(Node& node, Stopwatch& watch, Rounds rounds, const Reduction& reduction)
+      : node_(node), watch_(watch), rounds_(std::move(rounds)), reduction_(reduction) {
+    size_t most = 0;
+    for (const Round& round : rounds_) most = std::max(most, scratch_elements(round));
+    scratch_ = Buffer<std::byte>(most * reduction_.element_bytes);
+  }
+
+  void start(std::span<std::byte> data, Tag tag) override {
+    data_ = data;
+    tag_ = tag;
+    round_ = 0;
+    heard_ = false;
+    post();
+  }
+
+  void advance() override {
+    while (round_ < rounds_.size()) {
+      for (size_t i = 0; i < handles_.size(); ++i)
+        if (handles_[i].pending())
+          if (const auto completion = node_.endpoint().test(handles_[i])) arrived(i, *completion);
+      if (open_ > 0) return;
+      end_round();
+    }
+  }
+
+  void finish() override {
+    PhaseScope scope(watch_, heard_ ? Phase::kCommunicate : Phase::kWait);
+    while (round_ < rounds_.size()) {
+      while (open_ > 0) {
+        const auto [i, completion] = node_.endpoint().wait_any(handles_, node_.timeout_s());
+        if (completion.state == State::kTimedOut) throw_late();
+        arrived(i, completion);
+        if (heard_) watch_.enter(Phase::kCommunicate);
+      }
+      end_round();
+    }
+  }
+
+ private:
+  // Where the receives of a round wait until they are combined. In-order rounds keep a slot per
+  // member for this node's own values too.
+  static size_t scratch_elements(const Round& round) {
+    if (round.action == Action::kReplace) return 0;
+    size_t total = 0;
+    for (const Transfer& receive : round.receives) total += receive.range.size();
+    return total;
+  }
+
+  std::span<std::byte> bytes_at(Range range) {
+    return data_.subspan(range.begin * reduction_.element_bytes,
+                         range.size() * reduction_.element_bytes);
+  }
+
+  std::span<std::byte> destination(const Round& round, size_t index) {
+    if (round.action == Action::kReplace) return bytes_at(round.receives[index].range);
+    size_t offset = 0;
+    for (size_t i = 0; i < index; ++i) offset += round.receives[i].range.size();
+    return scratch_.span().subspan(offset * reduction_.element_bytes,
+                                   round.receives[index].range.size() * reduction_.element_bytes);
+  }
+
+  void post() {
+    handles_.clear();
+    open_ = 0;
+    if (round_ == rounds_.size()) return;
+    const Round& round = rounds_[round_];
+    for (size_t i = 0; i < round.receives.size(); ++i)
+      handles_.push_back(
+          node_.endpoint().receive(round.receives[i].peer, tag_, destination(round, i)));
+    for (const Transfer& send : round.sends)
+      handles_.push_back(node_.endpoint().send(send.peer, tag_, bytes_at(send.range)));
+    open_ = handles_.size();
+  }
+
+  void arrived(size_t index, const Completion& completion) {
+    const size_t bytes = require_done(node_, completion);
+    const Round& round = rounds_[round_];
+    --open_;
+    if (index >= round.receives.size()) return;  // a send
+    heard_ = true;
+    const size_t expected = round.receives[index].range.size() * reduction_.element_bytes;
+    if (bytes != expected)
+      throw FabricError(FabricError::Kind::kProtocol, completion.peer,
+                        fmt::format("rank {} sent {} bytes instead of {} for {}", completion.peer,
+                                    bytes, expected, tag_.describe()));
+  }
+
+  void end_round() {
+    const Round& round = rounds_[round_];
+    if (round.action != Action::kReplace && !round.receives.empty()) {
+      PhaseScope scope(watch_, Phase::kAggregate);
+      double moved = 0;
+      for (const Transfer& receive : round.receives)
+        moved += 3.0 * static_cast<double>(receive.range.size() * reduction_.element_bytes);
+      if (!node_.clock().cost_only()) combine(round);
+      node_.clock().charge({.flops = 0, .memory_bytes = moved});
+    }
+    ++round_;
+    post();
+  }
+
+  void combine(const Round& round) {
+    if (round.action == Action::kCombine) {
+      for (size_t i = 0; i < round.receives.size(); ++i)
+        reduction_.combine(bytes_at(round.receives[i].range).data(),
+                           destination(round, i).data(), round.receives[i].range.size());
+      return;
+    }
+    // In rank order: the sum runs through the scratch slots of the lower ranks, this node's own
+    // values and the higher ranks. Receives are listed by rank and cover the same range.
+    const size_t count = round.receives.front().range.size();
+    const std::span<std::byte> own = bytes_at(round.receives.front().range);
+    const Rank me = node_.endpoint().rank();
+    size_t next = 0;
+    std::byte* sum = own.data();
+    if (round.receives.front().peer < me) {
+      sum = destination(round, 0).data();
+      for (next = 1; next < round.receives.size() && round.receives[next].peer < me; ++next)
+        reduction_.combine(sum, destination(round, next).data(), count);
+      reduction_.combine(sum, own.data(), count);
+    }
+    for (; next < round.receives.size(); ++next)
+      reduction_.combine(sum, destination(round, next).data(), count);
+    if (sum != own.data()) std::memcpy(own.data(), sum, own.size());
+  }
+
+  [[noreturn]] void throw_late() {
+    // Name the peers that are late, not only the first.
+    std::string late;
+    Rank first = kAnyRank;
+    const Round& round = rounds_[round_];
+    for (size_t i = 0; i < handles_.size(); ++i) {
+      if (!handles_[i].pending()) continue;
+      const bool receiving = i < round.receives.size();
+      const Rank peer =
+          receiving ? round.receives[i].peer : round.sends[i - round.receives.size()].peer;
+      if (first == kAnyRank) first = peer;
+      late += fmt::format("{}{} rank {}", late.empty() ? "" : ", ", receiving ? "from" : "to", peer);
+    }
+    throw FabricError(FabricError::Kind::kTimedOut, first,
+                      fmt::format("nothing moved {} for {} s (round {} of {}, {}); if that node is "
+                                  "only slow, raise cluster.timeout",
+                                  late, node_.timeout_s(), round_ + 1, rounds_.size(),
+                                  tag_.describe()));
+  }
+
+  Node& node_;
+  Stopwatch& watch_;
+  const Rounds rounds_;
+  const Reduction& reduction_;
+  Buffer<std::byte> scratch_;
+  std::span<std::byte> data_;
+  Tag tag_;
+  size_t round_ = 0;
+  size_t open_ = 0;     // operations of this round that have not ended
+  bool heard_ = false;  // something has arrived: from here on it is communication, not waiting
+  std::vector<Handle> handles_;  // receives, then sends; last member: cancelled first
+};
+
+}  // namespace
+
+std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch& watch, Rounds rounds,
+                                           const Reduction& reduction) {
+  return std::make_unique<RoundsAllReduce>(node, watch, std::move(rounds), reduction);
+}
+
+}  // namespace tutti

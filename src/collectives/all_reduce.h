@@ -1,0 +1,33 @@
+// An all-reduce of one buffer that can be started, advanced without blocking and finished, so that
+// it overlaps with the backward pass.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "collectives/reduction.h"
+#include "collectives/topology.h"
+#include "fabric/node.h"
+#include "fabric/stopwatch.h"
+
+namespace tutti {
+
+class AllReduce {
+ public:
+  virtual ~AllReduce() = default;
+  // `data` must stay in place until the operation has finished. All members start their operations
+  // in the same order.
+  virtual void start(std::span<std::byte> data, Tag tag) = 0;
+  virtual void advance() = 0;  // never blocks
+  virtual void finish() = 0;   // throws FabricError when a peer is lost or late
+};
+
+// By messages, after the rounds of a topology.
+std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch& watch, Rounds rounds,
+                                           const Reduction& reduction);
+
+// In the shared window, whose layout every member has alike: `data` is a part of it.
+std::unique_ptr<AllReduce> make_direct_all_reduce(Node& node, Stopwatch& watch, Window& window,
+                                                  const Reduction& reduction);
+
+}  // namespace tutti

@@ -1,0 +1,211 @@
+#include "strategies/allreduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/all_reduce.h"
+#include "core/bytes.h"
+#include "core/error.h"
+#include "strategies/synchronous.h"
+
+namespace tutti {
+namespace {
+
+Group make_group(const ClusterConfig& cluster, size_t index) {
+  Group group{.ranks = {}, .index = index, .racks = {}};
+  for (int64_t node = 0; node < cluster.workers; ++node) {
+    group.ranks.push_back(static_cast<Rank>(node));
+    group.racks.push_back(static_cast<int>(rack_of(cluster, node)));
+  }
+  return group;
+}
+
+// One bucket: a range of the gradients and the all-reduce that sums it.
+struct Bucket {
+  Range range;
+  size_t missing = 0;  // values of this step that are not ready yet
+  std::unique_ptr<AllReduce> sum;
+};
+
+class BucketExchange : public GradientExchange {
+ public:
+  BucketExchange(Context& context, const AllReduceConfig& config) : context_(context) {
+    const size_t count = context.model.parameters().size();
+    const auto make = [&](size_t elements, const Reduction& reduction) {
+      const TopologyEntry& entry = topology(config.topology);
+      const Group group =
+          make_group(context.cluster, static_cast<size_t>(context.node.endpoint().rank()));
+      return entry.rounds ? make_all_reduce(context.node, context.watch,
+                                            entry.rounds(group, elements), reduction)
+                          : make_direct_all_reduce(context.node, context.watch, *context.window,
+                                                   reduction);
+    };
+    if (context.task.deterministic) {
+      exact_ = make(count, kSumExact);
+      if (context.window) {
+        sums_ = values_in<ExactSum>(context.window->of(context.node.endpoint().rank())
+                                        .subspan(exact_offset(count), count * sizeof(ExactSum)));
+      } else {
+        own_sums_ = Buffer<ExactSum>(count);
+        sums_ = own_sums_.span();
+      }
+      return;
+    }
+    // In shared memory the whole sum is over before overlapping it would pay.
+    const bool direct = context.window != nullptr;
+    for (const Range range : direct ? std::vector<Range>{{0, count}}
+                                    : make_buckets(context.model.architecture(),
+                                                   config.bucket_bytes))
+      buckets_.push_back({range, range.size(), make(range.size(), kSumFloat)});
+  }
+
+  // In the window the exact sums follow the gradients, aligned for 16-byte values.
+  static size_t exact_offset(size_t count) { return (count * sizeof(float) + 63) / 64 * 64; }
+
+  void ready(uint64_t step, Range range) override {
+    for (size_t i = 0; i < buckets_.size(); ++i) {
+      Bucket& bucket = buckets_[i];
+      const size_t begin = std::max(range.begin, bucket.range.begin);
+      const size_t end = std::min(range.end, bucket.range.end);
+      if (begin < end) bucket.missing -= end - begin;
+    }
+    // Buckets start in one order on every node, whatever the order in which layers become ready.
+    while (started_ < buckets_.size() && buckets_[started_].missing == 0) {
+      Bucket& bucket = buckets_[started_];
+      bucket.sum->start(writable_bytes_of(context_.model.gradients().subspan(
+                            bucket.range.begin, bucket.range.size())),
+                        Tag(Purpose::kGradient, step, started_));
+      ++started_;
+    }
+    for (size_t i = 0; i < started_; ++i) buckets_[i].sum->advance();
+  }
+
+  void finish(uint64_t step) override {
+    TUTTI_CHECK(started_ == buckets_.size());
+    (void)step;
+    for (Bucket& bucket : buckets_) {
+      bucket.sum->finish();
+      bucket.missing = bucket.range.size();
+    }
+    started_ = 0;
+  }
+
+  std::span<ExactSum> exact_sums() override { return sums_; }
+
+  void finish_exact(uint64_t step) override {
+    exact_->start(writable_bytes_of(sums_), Tag(Purpose::kGradient, step));
+    exact_->finish();
+  }
+
+ private:
+  Context& context_;
+  std::vector<Bucket> buckets_;
+  size_t started_ = 0;
+  std::unique_ptr<AllReduce> exact_;
+  Buffer<ExactSum> own_sums_;
+  std::span<ExactSum> sums_;
+};
+
+class AllReduceStrategy : public Strategy {
+ public:
+  void visit(Visitor& v) override {
+    std::vector<std::string_view> names;
+    for (const TopologyEntry& entry : topology_catalog()) names.push_back(entry.name);
+    v.choice("topology", config_.topology, names, "who exchanges with whom");
+    v.quantity("bucket", config_.bucket_bytes, Unit::kBytes,
+               "gradients are exchanged in buckets of this size during the backward pass");
+  }
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    if (config_.topology == "hierarchical" && cluster.racks < 2)
+      throw ConfigError("strategy.topology",
+                        "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "
+                        "set cluster.racks to 2 or more, or choose another topology");
+    if (config_.topology == "direct" && cluster.fabric == "virtual" &&
+        cluster.nodes_per_host < cluster.workers)
+      throw ConfigError(
+          "strategy.topology",
+          fmt::format("strategy.topology = \"direct\" sums in memory that all workers share, but "
+                      "cluster.nodes_per_host = {} is less than cluster.workers = {}; put all "
+                      "workers on one host, or choose another topology",
+                      cluster.nodes_per_host, cluster.workers));
+    if (task.deterministic && cluster.workers > task.lanes)
+      throw ConfigError("task.lanes",
+                        fmt::format("task.deterministic cuts a batch into task.lanes = {}, but "
+                                    "there are {} workers; raise task.lanes or lower "
+                                    "cluster.workers",
+                                    task.lanes, cluster.workers));
+    if (config_.bucket_bytes < sizeof(float))
+      throw ConfigError("strategy.bucket", "strategy.bucket must be at least 4 B");
+  }
+
+  Taxonomy taxonomy() const override {
+    return {"peer-to-peer", "data", "centralised", "synchronous",
+            topology(config_.topology).pattern};
+  }
+
+  size_t window_bytes(const Plan& plan) const override {
+    if (config_.topology != "direct") return 0;
+    const size_t count = plan.architecture.parameter_count;
+    return BucketExchange::exact_offset(count) +
+           (plan.task.deterministic ? count * sizeof(ExactSum) : 0);
+  }
+
+  StepCost step_cost(const Plan& plan) const override {
+    StepCost most;
+    const size_t element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    const size_t count = plan.architecture.parameter_count;
+    const TopologyEntry& entry = topology(config_.topology);
+    const auto buckets = plan.task.deterministic
+                             ? std::vector<Range>{{0, count}}
+                             : make_buckets(plan.architecture, config_.bucket_bytes);
+    if (entry.rounds) {
+      const Group everyone = make_group(plan.cluster, 0);
+      for (size_t node = 0; node < everyone.size(); ++node) {
+        Group group = everyone;
+        group.index = node;
+        StepCost cost;
+        for (const Range bucket : buckets) {
+          const Volume volume = volume_sent(entry.rounds(group, bucket.size()));
+          cost.bytes_sent += static_cast<double>(volume.elements * element);
+          cost.messages += static_cast<double>(volume.messages);
+        }
+        if (cost.bytes_sent > most.bytes_sent) most = cost;
+      }
+      // What arrives waits in a scratch buffer until it is added.
+      const double senders = config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
+      most.extra_memory = senders * static_cast<double>(count * element);
+    }
+    if (plan.task.deterministic) most.extra_memory += static_cast<double>(count * element);
+    return most;
+  }
+
+  void run(Context& context) override {
+    BucketExchange exchange(context, config_);
+    train_synchronously(context, exchange);
+  }
+
+ private:
+  AllReduceConfig config_;
+};
+
+}  // namespace
+
+std::vector<Range> make_buckets(const Architecture& architecture, double bucket_bytes) {
+  std::vector<Range> buckets;
+  Range open{architecture.parameter_count, architecture.parameter_count};
+  for (auto it = architecture.parameters.rbegin(); it != architecture.parameters.rend(); ++it) {
+    open.begin = it->range.begin;
+    if (static_cast<double>(open.size() * sizeof(float)) >= bucket_bytes) {
+      buckets.push_back(open);
+      open.end = open.begin;
+    }
+  }
+  if (!open.empty()) buckets.push_back(open);
+  return buckets;
+}
+
+std::unique_ptr<Strategy> make_allreduce() { return std::make_unique<AllReduceStrategy>(); }
+
+}  // namespace tutti

@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "strategies/allreduce.h"
+#include "strategies/solo.h"
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+const std::vector<StrategyEntry>& strategy_catalog() {
+  static const std::vector<StrategyEntry> entries = {
+      {"solo", "one worker alone: the baseline", make_solo},
+      {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce},
+  };
+  return entries;
+}
+
+std::unique_ptr<Strategy> make_strategy(std::string_view kind) {
+  for (const StrategyEntry& entry : strategy_catalog())
+    if (entry.name == kind) return entry.make();
+  throw ConfigError("strategy.kind", fmt::format("there is no strategy '{}'", kind));
+}
+
+std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
+  return std::vector<std::string>(static_cast<size_t>(cluster.workers), "worker");
+}
+
+size_t Strategy::window_bytes(const Plan&) const { return 0; }
+
+}  // namespace tutti

@@ -1,0 +1,98 @@
+#include "strategies/compute.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "collectives/all_reduce.h"
+#include "core/bytes.h"
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+// Small enough that every worker of a big cluster gets a share, large enough to compute well.
+constexpr size_t kEvaluationChunk = 250;
+
+// Losses travel as integers so that their sum does not depend on who adds which shares.
+constexpr double kLossScale = 1 << 24;
+
+}  // namespace
+
+double compute_gradient(Context& context, const Batch& batch, float scale,
+                        const Model::Ready& ready) {
+  PhaseScope scope(context.watch, Phase::kCompute);
+  Clock& clock = context.node.clock();
+  if (!clock.simulated()) return context.model.gradient(batch, scale, ready);
+
+  std::vector<Range> ranges;
+  const double loss =
+      context.model.gradient(batch, scale, [&](Range range) { ranges.push_back(range); });
+  const Architecture& architecture = context.model.architecture();
+  const auto samples = static_cast<double>(batch.size());
+  clock.charge({.flops = samples * architecture.forward_flops(), .memory_bytes = 0});
+  for (const Range range : ranges) {
+    clock.charge({.flops = samples * architecture.backward_flops(range), .memory_bytes = 0});
+    ready(range);
+  }
+  return loss;
+}
+
+Quality evaluate_together(Context& context, std::span<const uint32_t> samples, uint64_t step) {
+  Node& node = context.node;
+  const auto workers = static_cast<size_t>(context.cluster.workers);
+  const auto me = static_cast<size_t>(node.endpoint().rank());
+  std::array<int64_t, 3> sums{};  // loss, correct, samples whose loss is not a number
+  {
+    PhaseScope scope(context.watch, Phase::kCompute);
+    Batch batch;
+    for (size_t chunk = me; chunk * kEvaluationChunk < samples.size(); chunk += workers) {
+      const size_t begin = chunk * kEvaluationChunk;
+      const auto part =
+          samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
+      if (!node.clock().cost_only()) {
+        context.data.dataset->gather(part, batch);
+        const Evaluation result = context.model.evaluate(batch);
+        if (std::isfinite(result.loss) && std::abs(result.loss) < 1e9)
+          sums[0] += std::llround(result.loss * kLossScale);
+        else
+          sums[2] += static_cast<int64_t>(part.size());
+        sums[1] += std::llround(result.correct);
+      }
+      node.clock().charge({.flops = static_cast<double>(part.size()) *
+                                    context.model.architecture().forward_flops(),
+                           .memory_bytes = 0});
+    }
+  }
+  if (workers > 1) {
+    Group group{.ranks = {}, .index = me, .racks = {}};
+    for (size_t rank = 0; rank < workers; ++rank) group.ranks.push_back(static_cast<Rank>(rank));
+    const auto sum =
+        make_all_reduce(node, context.watch, tree(group, sums.size()), kSumInt64);
+    sum->start(writable_bytes_of(std::span<int64_t>(sums)), Tag(Purpose::kEvaluation, step));
+    sum->finish();
+  }
+  const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
+  Quality quality{static_cast<double>(sums[0]) / kLossScale / count,
+                  static_cast<double>(sums[1]) / count};
+  if (sums[2] > 0) throw DivergedError("the loss on validation is not a finite number any more");
+  if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;
+  return quality;
+}
+
+void charge_update(Context& context, size_t parameters) {
+  // Read gradient, parameter and state; write parameter and state.
+  const double passes = 3 + 2.0 * optimizer_slots(context.optimizer);
+  context.node.clock().charge(
+      {.flops = 0,
+       .memory_bytes = passes * static_cast<double>(parameters) * sizeof(float)});
+}
+
+bool reached(const Context& context, double quality) {
+  if (context.task.target <= 0) return false;
+  return context.model.architecture().classification ? quality >= context.task.target
+                                                     : quality <= context.task.target;
+}
+
+}  // namespace tutti

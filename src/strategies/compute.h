@@ -1,0 +1,28 @@
+// Computing on a node: the arithmetic, and what it costs there.
+#pragma once
+
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+// model.gradient() with its time charged. Real fabrics call `ready` from within the backward pass.
+// On a virtual one the arithmetic happens first, outside of time, and its ready ranges are then
+// replayed, each after the work that makes it ready.
+double compute_gradient(Context& context, const Batch& batch, float scale,
+                        const Model::Ready& ready);
+
+// Quality on the given samples, shared among all nodes of the group [0, workers): every worker gets
+// the same result, which does not depend on how many they are.
+struct Quality {
+  double loss = 0;     // mean
+  double quality = 0;  // accuracy, or mean squared error
+};
+Quality evaluate_together(Context& context, std::span<const uint32_t> samples, uint64_t step);
+
+// Charges what an optimizer step on `parameters` values costs.
+void charge_update(Context& context, size_t parameters);
+
+// True when `quality` meets the task's target.
+bool reached(const Context& context, double quality);
+
+}  // namespace tutti

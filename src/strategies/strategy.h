@@ -1,0 +1,83 @@
+// Strategy: how nodes come to agree on parameters. One file per architecture, plain blocking code
+// that sees the Node and nothing else of the machine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/log.h"
+#include "core/schema.h"
+#include "fabric/cluster.h"
+#include "fabric/node.h"
+#include "fabric/stopwatch.h"
+#include "models/model.h"
+#include "optimizers/optimizer.h"
+#include "strategies/recorder.h"
+#include "strategies/task.h"
+
+namespace tutti {
+
+// An architecture's place in the taxonomy of the field.
+struct Taxonomy {
+  std::string_view structure;     // single node | client-server | peer-to-peer
+  std::string_view parallelism;   // none | data | model | hybrid
+  std::string_view optimisation;  // centralised | decentralised
+  std::string_view timing;        // synchronous | asynchronous | bounded
+  std::string_view pattern;       // communication pattern
+};
+
+// Everything that one node needs to take part. The model's gradients live in the window if the
+// strategy asked for one.
+struct Context {
+  Node& node;
+  const TaskConfig& task;
+  const ClusterConfig& cluster;
+  const OptimizerConfig& optimizer;
+  const Data& data;
+  Model& model;
+  Window* window;
+  Stopwatch& watch;
+  Recorder& recorder;
+  Log& log;
+};
+
+// What a step costs each node, as far as it can be known before a run.
+struct StepCost {
+  double bytes_sent = 0;   // of the node that sends most
+  double messages = 0;     // of the same node
+  double extra_memory = 0;  // bytes beyond parameters, gradients, optimizer and activations
+};
+
+// What a job amounts to before it runs: the input of validation and prediction.
+struct Plan {
+  const TaskConfig& task;
+  const ClusterConfig& cluster;
+  const Architecture& architecture;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual void visit(Visitor& visitor) = 0;  // its keys below [strategy], all but `kind`
+  // Throws ConfigError naming the settings that contradict each other.
+  virtual void validate(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
+  virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
+  // The role of each node. By default every node is a worker.
+  virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
+  // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
+  virtual size_t window_bytes(const Plan& plan) const;
+  virtual StepCost step_cost(const Plan& plan) const = 0;
+  virtual void run(Context& context) = 0;
+};
+
+struct StrategyEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Strategy> (*make)();
+};
+const std::vector<StrategyEntry>& strategy_catalog();
+std::unique_ptr<Strategy> make_strategy(std::string_view kind);
+
+}  // namespace tutti

@@ -1,0 +1,25 @@
+// The loop that all synchronous data-parallel strategies share: same parameters everywhere, a
+// gradient on this worker's share, one exchange, one step, taken by all or by none.
+#pragma once
+
+#include "collectives/exact_sum.h"
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+// How the gradients of all workers become one sum.
+class GradientExchange {
+ public:
+  virtual ~GradientExchange() = default;
+  // The gradients in `range` are final. Called while the backward pass runs; must not block.
+  virtual void ready(uint64_t step, Range range) = 0;
+  // Blocks until model.gradients() holds the sum over all workers.
+  virtual void finish(uint64_t step) = 0;
+  // deterministic = true: the same for the exact sums of this worker's lanes.
+  virtual std::span<ExactSum> exact_sums() = 0;
+  virtual void finish_exact(uint64_t step) = 0;
+};
+
+void train_synchronously(Context& context, GradientExchange& exchange);
+
+}  // namespace tutti
