@@ -34,6 +34,7 @@ class Model {
   // gradients = scale * (sum over the batch of the gradient of the loss); returns the sum of the
   // losses. `parameters` must not change meanwhile: that is not detected.
   virtual double gradient(const Batch& batch, float scale, const Ready& ready) = 0;
+  // Measures the fit to the data: no dropout, and no penalty in the loss.
   virtual Evaluation evaluate(const Batch& batch) = 0;
   // scores: batch size x outputs.
   virtual void predict(const Batch& batch, std::span<float> scores) = 0;
@@ -65,4 +66,4 @@ std::unique_ptr<Model> make_cost_model(const Architecture&, const ModelMemory&,
 }  // namespace tutti
 
 // What libtutti_torch.so exports: a MakeModel.
-extern "C" const tutti::MakeModel tutti_make_torch_model;
+extern "C" __attribute__((visibility("default"))) const tutti::MakeModel tutti_make_torch_model;

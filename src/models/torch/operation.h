@@ -1,0 +1,39 @@
+// One layer of a sequential model: its arithmetic, forward and backward, by LibTorch.
+//
+// The backward pass is called layer by layer instead of through autograd: gradients are written
+// straight into the caller's flat buffer, and it is plain when a layer's gradients are final.
+// No tensor requires a gradient, so no thread-local mode has to be set or restored.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "models/model.h"
+
+namespace tutti {
+
+// What a pass is about. Evaluation passes leave nothing out (dropout is for training).
+struct Pass {
+  const Batch& batch;
+  bool training;
+};
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  // Keeps what `backward` needs, `x` included. May overwrite `x`.
+  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
+
+  // Given the loss's gradient by this layer's output, overwrites the gradients of the layer's
+  // parameters and returns the gradient by its input, or nothing when nobody needs it. May
+  // overwrite `slope`.
+  virtual at::Tensor backward(const at::Tensor& slope, bool input_needed) = 0;
+};
+
+// The operation of layer `index`. Parameters and gradients are views of `memory`.
+std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
+                                          const ModelMemory& memory, uint64_t seed);
+
+}  // namespace tutti
