@@ -3,7 +3,8 @@
 // With partition = "global" the samples of a global batch depend on seed and epoch alone, so any
 // number of workers sees the same global batches; a worker takes a contiguous share of each. With
 // "disjoint" a worker keeps its own share of the data and reshuffles within it; with "reshuffle"
-// the shares are dealt anew every epoch. The last batch of an epoch may be smaller; it counts.
+// the shares are dealt anew every epoch. In both a step takes global_batch samples in all, evenly
+// from the workers, however many there are. The last batch of an epoch may be smaller; it counts.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +34,15 @@ class Batches {
   std::span<const uint32_t> lane(int64_t step, int64_t lane, int64_t lanes) const;
 
  private:
+  Range span_of(int64_t step) const;  // of the samples of the epoch, counted as they are dealt
+
   std::vector<uint32_t> train_;
   std::string partition_;
   int64_t workers_;
   uint64_t seed_;
   int64_t global_batch_ = 1;
   std::vector<uint32_t> order_;   // this epoch's samples; for disjoint shares, worker after worker
-  std::vector<Range> shares_;     // of each worker in order_ (not for "global")
+  std::vector<Range> shares_;     // of each worker in order_; empty for "global"
 };
 
 }  // namespace tutti

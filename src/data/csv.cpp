@@ -1,0 +1,155 @@
+// A CSV table: numbers to learn from and one column to predict. Classes are the distinct texts of
+// that column, in numeric order when all are numbers, else in that of their bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "data/csv_rows.h"
+#include "data/input_file.h"
+#include "data/readers.h"
+
+namespace tutti {
+namespace {
+
+using Row = std::vector<std::string>;
+
+struct Layout {
+  bool has_header = false;
+  size_t columns = 0;
+  size_t label = 0;
+  Row names;  // with a header only
+};
+
+// scikit-learn's own files start with a line of counts and class names: "150,4,setosa,...".
+bool is_sklearn_header(const Row& first, const Row& second) {
+  if (first.size() < 3 || number_in(first[2])) return false;
+  return number_in(first[0]) && number_in(first[1]) &&
+         *number_in(first[1]) + 1 == static_cast<double>(second.size());
+}
+
+// Names are a header; a row of data with a misspelt number is not, so most must not be numbers.
+bool looks_like_names(const Row& row) {
+  const auto words = std::count_if(row.begin(), row.end(), [](const std::string& field) {
+    return !field.empty() && !number_in(field);
+  });
+  return 2 * static_cast<size_t>(words) > row.size();
+}
+
+bool detect_header(const DataConfig& config, const Row& first) {
+  if (config.header != "auto") return config.header == "yes";
+  const bool is_named = !config.label.empty() && !number_in(config.label);
+  return is_named || looks_like_names(first);
+}
+
+size_t label_column(const DataConfig& config, const Layout& layout) {
+  if (config.label.empty()) return layout.columns - 1;
+  for (size_t i = 0; i < layout.names.size(); ++i)
+    if (layout.names[i] == config.label) return i;
+  const auto number = number_in(config.label);
+  if (number && *number >= 0 && *number < static_cast<double>(layout.columns) &&
+      *number == std::floor(*number))
+    return static_cast<size_t>(*number);
+  const std::vector<std::string_view> names(layout.names.begin(), layout.names.end());
+  const std::string near = nearest(config.label, names);
+  throw ConfigError("task.data.label",
+                    fmt::format("{}: there is no column {}; {}give a name of the first line or a "
+                                "number from 0 to {}",
+                                config.path, quoted(config.label),
+                                near.empty() ? "" : fmt::format("did you mean {}? Or ", quoted(near)),
+                                layout.columns - 1));
+}
+
+// Reads the first lines and leaves `rows` at the first row of data.
+Layout detect_layout(const DataConfig& config, CsvRows& rows) {
+  Row first, second;
+  if (!rows.next(first)) throw DataError(fmt::format("{}: there are no rows", config.path));
+  rows.next(second);
+  Layout layout;
+  if (config.header == "auto" && is_sklearn_header(first, second)) {
+    layout = {true, second.size(), 0, {}};
+  } else {
+    layout = {detect_header(config, first), first.size(), 0, {}};
+    if (layout.has_header) layout.names = first;
+  }
+  if (layout.columns < 2)
+    throw DataError(fmt::format("{}: a row has one column; two or more are needed, separated by "
+                                "commas",
+                                config.path));
+  layout.label = label_column(config, layout);
+  rows.rewind();
+  if (layout.has_header) rows.next(first);
+  return layout;
+}
+
+std::string column_name(const Layout& layout, size_t column) {
+  const std::string number = fmt::format("column {}", column);
+  return layout.names.empty() ? number : number + " " + quoted(layout.names[column]);
+}
+
+float feature_in(const std::string& field, const Layout& layout, size_t column, size_t line,
+                 const std::string& path) {
+  const auto number = number_in(field);
+  if (number && std::abs(*number) <= static_cast<double>(std::numeric_limits<float>::max()))
+    return static_cast<float>(*number);
+  throw DataError(fmt::format("{}, line {}, {}: {} is not a finite number; correct it or leave the "
+                              "row out",
+                              path, line, column_name(layout, column), quoted(field)));
+}
+
+// Labels numbered in order of appearance become labels in order of their texts.
+Answers sort_classes(const std::map<std::string, int32_t>& seen, std::vector<int32_t> labels) {
+  std::vector<std::pair<std::string, int32_t>> order(seen.begin(), seen.end());
+  const bool is_numeric = std::all_of(order.begin(), order.end(),
+                                      [](const auto& entry) { return number_in(entry.first); });
+  if (is_numeric)
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return *number_in(a.first) < *number_in(b.first);
+    });
+  Answers answers;
+  std::vector<int32_t> rank(order.size());
+  for (const auto& [name, number] : order) {
+    rank[static_cast<size_t>(number)] = static_cast<int32_t>(answers.names.size());
+    answers.names.push_back(name);
+  }
+  for (int32_t& label : labels) label = rank[static_cast<size_t>(label)];
+  answers.classes = static_cast<int64_t>(answers.names.size());
+  answers.labels = std::move(labels);
+  return answers;
+}
+
+}  // namespace
+
+Source read_csv(const DataConfig& config) {
+  CsvRows rows(config.path, InputFile(config.path).read_rest());
+  const Layout layout = detect_layout(config, rows);
+  std::vector<float> features;
+  Answers numbers;
+  std::vector<int32_t> labels;
+  std::map<std::string, int32_t> seen;
+  for (Row row; rows.next(row);) {
+    if (row.size() != layout.columns)
+      throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected",
+                                  config.path, rows.line(), row.size(), layout.columns));
+    for (size_t column = 0; column < row.size(); ++column) {
+      if (column == layout.label && !config.regression) {
+        const auto next = static_cast<int32_t>(seen.size());
+        labels.push_back(seen.try_emplace(row[column], next).first->second);
+        continue;
+      }
+      const float value = feature_in(row[column], layout, column, rows.line(), config.path);
+      (column == layout.label ? numbers.targets : features).push_back(value);
+    }
+  }
+  Answers answers = config.regression ? std::move(numbers) : sort_classes(seen, std::move(labels));
+  const size_t count = answers.size();
+  if (count == 0)
+    throw DataError(fmt::format("{}: there are no rows below the header", config.path));
+  const auto width = static_cast<int64_t>(layout.columns - 1);
+  return {make_table({width}, std::move(features), std::move(answers)), count};
+}
+
+}  // namespace tutti

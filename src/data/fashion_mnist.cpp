@@ -1,0 +1,78 @@
+// Fashion-MNIST (Xiao, Rasul and Vollgraf, arXiv:1708.07747): 28x28 grey images of ten kinds of
+// clothing, 60,000 to train on and 10,000 to test on, as the Debian package
+// dataset-fashion-mnist installs them. One data set: samples 0 to 59,999 are the training file's,
+// the others the test file's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "data/idx.h"
+#include "data/readers.h"
+
+namespace tutti {
+namespace {
+
+constexpr const char* kPackageDirectory = "/usr/share/datasets/fashion-mnist";
+// Of the training images, in units of the brightest pixel: standardised inputs learn faster.
+constexpr double kMean = 0.2860;
+constexpr double kDeviation = 0.3530;
+constexpr int64_t kClasses = 10;
+
+const std::vector<std::string> kNames = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                                         "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+
+struct Part {
+  IdxArray images;
+  std::vector<int32_t> labels;
+};
+
+Part read_part(const std::filesystem::path& directory, const std::string& prefix) {
+  const std::string images = (directory / (prefix + "-images-idx3-ubyte.gz")).string();
+  const std::string labels = (directory / (prefix + "-labels-idx1-ubyte.gz")).string();
+  for (const std::string& file : {images, labels})
+    if (!std::filesystem::exists(file))
+      throw DataError(fmt::format("{}: there is no such file; install Fashion-MNIST with `apt-get "
+                                  "install dataset-fashion-mnist`, or run ./scripts/setup",
+                                  file));
+  Part part{read_idx_array(images), {}};
+  if (part.images.type != IdxType::kByte || part.images.extents.size() != 3)
+    throw DataError(fmt::format("{}: this does not hold grey images, one byte per pixel; install "
+                                "the package dataset-fashion-mnist again",
+                                images));
+  part.labels = read_idx_labels(labels, part.images.extents[0]);
+  if (*std::max_element(part.labels.begin(), part.labels.end()) >= kClasses)
+    throw DataError(fmt::format("{}: a label is not one of the {} classes; install the package "
+                                "dataset-fashion-mnist again",
+                                labels, kClasses));
+  return part;
+}
+
+}  // namespace
+
+Source read_fashion_mnist(const DataConfig& config) {
+  const std::string directory = config.path.empty() ? kPackageDirectory : config.path;
+  Part train = read_part(directory, "train");
+  const Part test = read_part(directory, "t10k");
+  if (!std::equal(train.images.extents.begin() + 1, train.images.extents.end(),
+                  test.images.extents.begin() + 1))
+    throw DataError(fmt::format("{}: training and test images differ in size; install the package "
+                                "dataset-fashion-mnist again",
+                                directory));
+  const size_t test_from = train.labels.size();
+  train.images.bytes.insert(train.images.bytes.end(), test.images.bytes.begin(),
+                            test.images.bytes.end());
+  train.labels.insert(train.labels.end(), test.labels.begin(), test.labels.end());
+  Answers answers;
+  answers.classes = kClasses;
+  answers.labels = std::move(train.labels);
+  answers.names = kNames;
+  const Scaling scaling{static_cast<float>(1 / (255 * kDeviation)),
+                        static_cast<float>(-kMean / kDeviation)};
+  return {make_byte_table(idx_sample_shape(train.images), std::move(train.images.bytes), scaling,
+                          std::move(answers)),
+          test_from};
+}
+
+}  // namespace tutti

@@ -1,0 +1,125 @@
+#include "data/idx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "core/error.h"
+#include "data/input_file.h"
+#include "data/readers.h"
+
+namespace tutti {
+namespace {
+
+uint32_t big_endian(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 |
+         uint32_t{bytes[3]};
+}
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("{}: {}; is it an IDX file, and was it fetched completely?", path,
+                              what));
+}
+
+IdxArray read_header(InputFile& file) {
+  std::array<uint8_t, 4> magic{};
+  if (file.read(magic) != magic.size()) fail(file.path(), "the header is cut off");
+  if (magic[0] != 0 || magic[1] != 0) fail(file.path(), "it does not start with the IDX magic");
+  if (magic[2] != uint8_t(IdxType::kByte) && magic[2] != uint8_t(IdxType::kFloat))
+    fail(file.path(),
+         fmt::format("values of type 0x{:02x} are not supported, only unsigned bytes (0x08) and "
+                     "floats (0x0d)",
+                     magic[2]));
+  if (magic[3] < 1 || magic[3] > 4)
+    fail(file.path(), fmt::format("it has {} dimensions, not 1 to 4", magic[3]));
+  IdxArray array;
+  array.type = static_cast<IdxType>(magic[2]);
+  for (int i = 0; i < magic[3]; ++i) {
+    std::array<uint8_t, 4> extent{};
+    if (file.read(extent) != extent.size()) fail(file.path(), "the header is cut off");
+    array.extents.push_back(big_endian(extent.data()));
+    if (array.extents.back() == 0) fail(file.path(), fmt::format("dimension {} is empty", i));
+  }
+  return array;
+}
+
+// Refuses a size that cannot be in the file before any memory is taken for it. Checked by division
+// at every factor, so that the product cannot overflow.
+uint64_t payload_bytes(const IdxArray& array, const InputFile& file) {
+  uint64_t size = array.type == IdxType::kFloat ? 4 : 1;
+  for (const int64_t extent : array.extents) {
+    if (static_cast<uint64_t>(extent) > file.most_bytes() / size)
+      fail(file.path(), "the header promises more values than the file can hold");
+    size *= static_cast<uint64_t>(extent);
+  }
+  return size;
+}
+
+Answers answers_from(std::vector<int32_t> labels) {
+  Answers answers;
+  answers.classes = 1 + *std::max_element(labels.begin(), labels.end());
+  answers.labels = std::move(labels);
+  return answers;
+}
+
+}  // namespace
+
+IdxArray read_idx_array(const std::string& path) {
+  InputFile file(path);
+  IdxArray array = read_header(file);
+  const uint64_t size = payload_bytes(array, file);
+  array.bytes = file.read_up_to(size);
+  if (array.bytes.size() != size)
+    fail(path, fmt::format("the header promises {} bytes of values but there are {}", size,
+                           array.bytes.size()));
+  // Reading on to the end also makes zlib compare the checksum.
+  std::array<uint8_t, 1> more{};
+  if (file.read(more) != 0)
+    fail(path, fmt::format("there is more than the {} bytes that the header promises", size));
+  return array;
+}
+
+std::vector<int32_t> read_idx_labels(const std::string& path, int64_t count) {
+  const IdxArray array = read_idx_array(path);
+  if (array.type != IdxType::kByte || array.extents.size() != 1)
+    fail(path, "labels must be one byte per sample, in one dimension");
+  if (array.extents[0] != count)
+    throw DataError(fmt::format("{}: holds {} labels, but there are {} samples; the two files do "
+                                "not belong together",
+                                path, array.extents[0], count));
+  return {array.bytes.begin(), array.bytes.end()};
+}
+
+std::vector<int64_t> idx_sample_shape(const IdxArray& array) {
+  std::vector<int64_t> shape(array.extents.begin() + 1, array.extents.end());
+  if (shape.empty()) shape = {1};
+  if (shape.size() == 2) shape.insert(shape.begin(), 1);
+  return shape;
+}
+
+Source read_idx(const DataConfig& config) {
+  if (config.labels_path.empty())
+    throw ConfigError("task.data.labels_path",
+                      "task.data.labels_path is missing: idx data needs the file of labels too");
+  IdxArray array = read_idx_array(config.path);
+  Answers answers = answers_from(read_idx_labels(config.labels_path, array.extents[0]));
+  const size_t count = answers.size();
+  std::vector<int64_t> shape = idx_sample_shape(array);
+  if (array.type == IdxType::kByte) {
+    const Scaling unit{1.0f / 255, 0};
+    return {make_byte_table(std::move(shape), std::move(array.bytes), unit, std::move(answers)),
+            count};
+  }
+  std::vector<float> features(array.bytes.size() / 4);
+  for (size_t i = 0; i < features.size(); ++i) {
+    features[i] = std::bit_cast<float>(big_endian(array.bytes.data() + 4 * i));
+    if (!std::isfinite(features[i]))
+      fail(config.path, fmt::format("value {} is not a finite number", i));
+  }
+  return {make_table(std::move(shape), std::move(features), std::move(answers)), count};
+}
+
+}  // namespace tutti

@@ -1,0 +1,29 @@
+// The IDX format of the MNIST files: two zero bytes, a type, the number of dimensions, their
+// extents as 32-bit big-endian numbers, then the values row by row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/table.h"
+
+namespace tutti {
+
+enum class IdxType : uint8_t { kByte = 0x08, kFloat = 0x0D };
+
+struct IdxArray {
+  IdxType type = IdxType::kByte;
+  std::vector<int64_t> extents;  // the first is the number of samples
+  std::vector<uint8_t> bytes;    // as in the file
+};
+
+// Throws DataError when the file is not what its header says.
+IdxArray read_idx_array(const std::string& path);
+// The labels of `count` samples: one byte each.
+std::vector<int32_t> read_idx_labels(const std::string& path, int64_t count);
+
+// {h, w} images become {1, h, w}; everything else keeps its shape.
+std::vector<int64_t> idx_sample_shape(const IdxArray& array);
+
+}  // namespace tutti

@@ -1,0 +1,31 @@
+// The readers behind data_catalog(), one per file. Each returns its samples and how they may be
+// split; splits.cpp does the rest.
+#pragma once
+
+#include "data/dataset.h"
+#include "data/table.h"
+
+namespace tutti {
+
+struct Source {
+  std::shared_ptr<const Dataset> dataset;
+  size_t test_from = 0;     // the samples from here on are a test set of its own; size(): none
+  bool sequential = false;  // neighbours overlap: split into contiguous blocks
+};
+
+// `path` in the settings is already complete: load_data has put the base directory before it.
+Source read_fashion_mnist(const DataConfig& config);
+Source read_idx(const DataConfig& config);
+Source read_csv(const DataConfig& config);
+Source read_text(const DataConfig& config);
+Source make_synthetic_linear(const DataConfig& config, uint64_t seed);
+Source make_synthetic_classes(const DataConfig& config, uint64_t seed);
+
+// Part of the training samples for validation, part of all for the test where there is none. The
+// same for every seed of a job, so that runs that differ in their seed measure the same thing.
+Splits make_splits(const Source& source, const DataConfig& config);
+
+// The share of training samples kept for validation: the setting, or the default of the kind.
+double validation_share(const DataConfig& config);
+
+}  // namespace tutti

@@ -1,0 +1,90 @@
+#include "data/table.h"
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+void copy_row(const float* row, size_t width, Scaling, float* out) {
+  std::memcpy(out, row, width * sizeof(float));
+}
+
+void copy_row(const uint8_t* row, size_t width, Scaling scaling, float* out) {
+  for (size_t i = 0; i < width; ++i)
+    out[i] = static_cast<float>(row[i]) * scaling.scale + scaling.offset;
+}
+
+template <class T>
+class Table : public Dataset {
+ public:
+  Table(std::vector<int64_t> shape, std::vector<T> features, Scaling scaling, Answers answers)
+      : shape_(std::move(shape)),
+        width_(elements_of(shape_)),
+        features_(std::move(features)),
+        scaling_(scaling),
+        answers_(std::move(answers)) {
+    TUTTI_CHECK(features_.size() == answers_.size() * width_);
+  }
+
+  size_t size() const override { return answers_.size(); }
+  std::vector<int64_t> sample_shape() const override { return shape_; }
+  int64_t classes() const override { return answers_.classes; }
+  std::vector<std::string> class_names() const override {
+    return answers_.names.empty() ? Dataset::class_names() : answers_.names;
+  }
+
+  void gather(std::span<const uint32_t> samples, Batch& batch) const override {
+    const bool has_labels = answers_.classes > 0;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.features.resize(samples.size() * width_);
+    batch.labels.resize(has_labels ? samples.size() : 0);
+    batch.targets.resize(has_labels ? 0 : samples.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const size_t sample = samples[i];
+      TUTTI_CHECK(sample < size());
+      copy_row(features_.data() + sample * width_, width_, scaling_,
+               batch.features.data() + i * width_);
+      if (has_labels)
+        batch.labels[i] = answers_.labels[sample];
+      else
+        batch.targets[i] = answers_.targets[sample];
+    }
+  }
+
+  size_t memory_bytes() const override {
+    return features_.size() * sizeof(T) + answers_.labels.size() * sizeof(int32_t) +
+           answers_.targets.size() * sizeof(float);
+  }
+
+ private:
+  std::vector<int64_t> shape_;
+  size_t width_;
+  std::vector<T> features_;
+  Scaling scaling_;
+  Answers answers_;
+};
+
+}  // namespace
+
+size_t elements_of(const std::vector<int64_t>& shape) {
+  size_t product = 1;
+  for (const int64_t extent : shape) product *= static_cast<size_t>(extent);
+  return product;
+}
+
+std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vector<float> features,
+                                          Answers answers) {
+  return std::make_shared<Table<float>>(std::move(shape), std::move(features), Scaling{},
+                                        std::move(answers));
+}
+
+std::shared_ptr<const Dataset> make_byte_table(std::vector<int64_t> shape,
+                                               std::vector<uint8_t> features, Scaling scaling,
+                                               Answers answers) {
+  return std::make_shared<Table<uint8_t>>(std::move(shape), std::move(features), scaling,
+                                          std::move(answers));
+}
+
+}  // namespace tutti
