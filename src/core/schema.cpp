@@ -29,7 +29,8 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
   for (std::string_view candidate : known) {
     const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+    // As many edits as letters means that nothing is left of the word.
+    if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
       best_distance = distance;
       best = candidate;
     }

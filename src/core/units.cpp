@@ -89,8 +89,15 @@ std::string format_quantity(double value, Unit unit) {
 }
 
 std::string human_quantity(double value, Unit unit) {
+  // Rounded before the unit is chosen: 999999 B is "1 MB", not "1e+03 kB".
+  if (value != 0 && std::isfinite(value)) {
+    const double digit = std::pow(10, std::floor(std::log10(std::abs(value))) - 2);
+    value = std::round(value / digit) * digit;
+  }
   const Suffix& suffix = best_suffix(value, unit);
-  return fmt::format("{:.3g} {}", value / suffix.factor, suffix.name);
+  const double scaled = value / suffix.factor;
+  if (std::abs(scaled) >= 1000) return fmt::format("{:.0f} {}", scaled, suffix.name);
+  return fmt::format("{:.3g} {}", scaled, suffix.name);
 }
 
 }  // namespace tutti
