@@ -1,0 +1,63 @@
+// A model with its memory and random batches, for tests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "models/model.h"
+
+namespace tutti {
+
+struct Example {
+  Example(const ModelConfig& config, const std::vector<int64_t>& shape, int64_t classes,
+          uint64_t seed = 1, int threads = 1)
+      : architecture(make_architecture(config, shape, classes)),
+        parameters(architecture.parameter_count),
+        gradients(architecture.parameter_count) {
+    initialise(architecture, seed, parameters);
+    model = tutti_make_torch_model(architecture, {parameters, gradients},
+                                   {.seed = seed, .threads = threads});
+  }
+
+  // `count` samples numbered from `first` on; a sample is a function of its number.
+  Batch batch(uint32_t first, uint32_t count, uint64_t step = 1) const {
+    Batch result;
+    result.step = step;
+    size_t width = 1;
+    for (int64_t extent : architecture.input) width *= static_cast<size_t>(extent);
+    for (uint32_t sample = first; sample < first + count; ++sample) {
+      Random random(11, Stream::kTest, sample);
+      result.samples.push_back(sample);
+      for (size_t i = 0; i < width; ++i)
+        result.features.push_back(static_cast<float>(2 * random.uniform() - 1));
+      if (architecture.classification)
+        result.labels.push_back(
+            static_cast<int32_t>(random.below(static_cast<uint64_t>(architecture.outputs))));
+      else
+        result.targets.push_back(static_cast<float>(random.normal()));
+    }
+    return result;
+  }
+
+  // The gradient as a vector of its own, with nothing of what the buffer held before.
+  std::vector<float> gradient(const Batch& batch, float scale = 1) {
+    gradients.assign(gradients.size(), 123.0F);
+    model->gradient(batch, scale, {});
+    return gradients;
+  }
+
+  Architecture architecture;
+  std::vector<float> parameters, gradients;
+  std::unique_ptr<Model> model;
+};
+
+inline std::vector<float> scores_of(Model& model, const Batch& batch) {
+  std::vector<float> scores(batch.size() * static_cast<size_t>(model.architecture().outputs));
+  model.predict(batch, scores);
+  return scores;
+}
+
+}  // namespace tutti

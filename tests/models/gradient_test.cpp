@@ -1,0 +1,99 @@
+// Gradients of every model against finite differences, and scores against a naive reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/models/example.h"
+#include "tests/models/reference.h"
+
+namespace tutti {
+namespace {
+
+struct Case {
+  const char* name;
+  ModelConfig config;
+  std::vector<int64_t> shape;
+  int64_t classes;
+};
+
+class EveryModel : public testing::TestWithParam<Case> {};
+
+// The model rounds to float: a sum of k products is off by about sqrt(k) * 6e-8 of its size, and
+// k is at most 1,000 here. 2e-5 of the largest value is ten times that.
+constexpr double kTolerance = 2e-5;
+
+std::vector<double> widen(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+double largest(const std::vector<double>& values) {
+  double result = 1;
+  for (double value : values) result = std::max(result, std::abs(value));
+  return result;
+}
+
+TEST_P(EveryModel, ScoresMatchTheReference) {
+  Example example(GetParam().config, GetParam().shape, GetParam().classes);
+  const Batch batch = example.batch(0, 5);
+  const Reference reference(example.architecture, 1);
+  const std::vector<double> expected = reference.scores(widen(example.parameters), batch, false);
+  const std::vector<float> scores = scores_of(*example.model, batch);
+  ASSERT_EQ(scores.size(), expected.size());
+  for (size_t i = 0; i < scores.size(); ++i)
+    EXPECT_NEAR(scores[i], expected[i], kTolerance * largest(expected));
+}
+
+TEST_P(EveryModel, GradientMatchesFiniteDifferences) {
+  Example example(GetParam().config, GetParam().shape, GetParam().classes);
+  const Batch batch = example.batch(7, 4, 3);
+  const Reference reference(example.architecture, 1);
+  const float scale = 0.5F;
+  std::vector<double> at = widen(example.parameters);
+  const double loss = reference.training_loss(at, batch);
+  EXPECT_NEAR(example.model->gradient(batch, scale, {}), loss, kTolerance * std::max(1.0, loss));
+  // Central differences: an error of h^2 and of 1e-16 / h. The step is small enough not to move a
+  // maximum or a relu to the other side, where there is no derivative.
+  const double h = 1e-6;
+  const size_t stride = 1 + at.size() / 1000;  // of large models, about a thousand coordinates
+  std::vector<double> expected;
+  for (size_t i = 0; i < at.size(); i += stride) {
+    const double centre = at[i];
+    at[i] = centre + h;
+    const double above = reference.training_loss(at, batch);
+    at[i] = centre - h;
+    const double below = reference.training_loss(at, batch);
+    at[i] = centre;
+    expected.push_back(static_cast<double>(scale) * (above - below) / (2 * h));
+  }
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(example.gradients[i * stride], expected[i], kTolerance * largest(expected)) << i;
+  EXPECT_GT(std::count_if(expected.begin(), expected.end(), [](double g) { return g != 0; }),
+            static_cast<ptrdiff_t>(expected.size() / 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, EveryModel,
+    testing::Values(Case{"linear", {.kind = "linear"}, {6}, 0},
+                    Case{"linear_image_l2", {.kind = "linear", .l2 = 0.1}, {2, 3, 2}, 0},
+                    Case{"logistic", {.kind = "logistic"}, {9}, 4},
+                    Case{"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},
+                    Case{"mlp", {.kind = "mlp", .hidden = {7}}, {5}, 3},
+                    Case{"mlp_regression", {.kind = "mlp", .hidden = {8}}, {5}, 0},
+                    Case{"mlp_deep", {.kind = "mlp", .hidden = {9, 6}, .dropout = 0.3}, {2, 4}, 3},
+                    Case{"lenet",
+                         {.kind = "lenet", .channels = {3, 4}, .hidden = {6}, .dropout = 0.4},
+                         {1, 20, 20},
+                         3},
+                    Case{"lenet_colour_odd",
+                         {.kind = "lenet", .channels = {2, 3}, .hidden = {7, 5}, .dropout = 0.25},
+                         {3, 21, 18},
+                         4},
+                    Case{"lenet_wide",
+                         {.kind = "lenet", .channels = {9, 17}, .hidden = {6}, .dropout = 0},
+                         {1, 16, 16},
+                         2}),
+    [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
+
+}  // namespace
+}  // namespace tutti
