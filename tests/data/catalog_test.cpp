@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include "tests/core/key_recorder.h"
+#include "tests/data/files.h"
+
+namespace tutti {
+namespace {
+
+bool shows(std::string_view kind, const std::string& key) {
+  DataConfig config;
+  config.kind = kind;
+  KeyRecorder recorder;
+  visit(recorder, config);
+  return std::count(recorder.keys.begin(), recorder.keys.end(), key) == 1;
+}
+
+TEST(DataCatalog, OnlyTheKeysOfTheKindAreShown) {
+  for (const DataEntry& entry : data_catalog()) {
+    const bool is_synthetic = entry.name.starts_with("synthetic");
+    EXPECT_EQ(shows(entry.name, "path"), !is_synthetic);
+    EXPECT_EQ(shows(entry.name, "samples"), is_synthetic);
+    EXPECT_EQ(shows(entry.name, "classes"), entry.name == "synthetic-classes");
+    EXPECT_EQ(shows(entry.name, "labels_path"), entry.name == "idx");
+    EXPECT_EQ(shows(entry.name, "label"), entry.name == "csv");
+    EXPECT_EQ(shows(entry.name, "context"), entry.name == "text");
+    EXPECT_EQ(shows(entry.name, "test"), entry.name != "fashion-mnist");
+    EXPECT_TRUE(shows(entry.name, "limit") && shows(entry.name, "validation"));
+    EXPECT_FALSE(shows(entry.name, "kind"));
+  }
+}
+
+TEST(DataCatalog, TheDefaultValidationShareIsThatOfTheKind) {
+  for (const char* kind : {"fashion-mnist", "csv"}) {
+    DataConfig config;
+    config.kind = kind;
+    KeyRecorder recorder;
+    visit(recorder, config);
+    EXPECT_DOUBLE_EQ(config.validation, std::string(kind) == "csv" ? 0.1 : 1.0 / 12);
+  }
+}
+
+TEST(DataCatalog, AnUnknownKindIsRefusedWithTheNearest) {
+  DataConfig config;
+  config.kind = "fashion-mnst";
+  try {
+    load_data(config, 1, "");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("'fashion-mnist'"), std::string::npos);
+  }
+}
+
+TEST(DataCatalog, RelativePathsStartAtTheBaseDirectory) {
+  const TemporaryDirectory directory;
+  directory.write("t.csv", "1,x\n2,y\n3,z\n");
+  DataConfig config;
+  config.kind = "csv";
+  config.path = "t.csv";
+  config.validation = config.test = 0;
+  EXPECT_EQ(load_data(config, 1, directory.path()).dataset->size(), 3u);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,96 @@
+// Files for tests: a directory that disappears with the test, plain and gzip'ed content, IDX arrays.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "data/dataset.h"
+
+namespace tutti {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "tutti-data-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::string path() const { return path_; }
+  std::string write(const std::string& name, const std::string& content) const {
+    const std::string file = path_ + "/" + name;
+    std::ofstream(file, std::ios::binary) << content;
+    return file;
+  }
+  std::string write_gzip(const std::string& name, const std::string& content) const {
+    const std::string file = path_ + "/" + name;
+    gzFile out = gzopen(file.c_str(), "wb");
+    if (!content.empty()) gzwrite(out, content.data(), static_cast<unsigned>(content.size()));
+    gzclose(out);
+    return file;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::string idx(uint8_t type, const std::vector<uint32_t>& extents,
+                       const std::string& values) {
+  std::string out = {0, 0, static_cast<char>(type), static_cast<char>(extents.size())};
+  for (const uint32_t extent : extents)
+    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(extent >> shift));
+  return out + values;
+}
+
+inline std::string ramp(size_t size) {
+  std::string out;
+  for (size_t i = 0; i < size; ++i) out.push_back(static_cast<char>(i * 7));
+  return out;
+}
+
+// Loads with no task seed of importance, complete paths, and everything to train on.
+inline Data load_all(DataConfig config) {
+  config.validation = config.test = 0;
+  return load_data(config, 1, "");
+}
+
+inline Batch gather_all(const Dataset& dataset) {
+  std::vector<uint32_t> samples(dataset.size());
+  for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<uint32_t>(i);
+  Batch batch;
+  dataset.gather(samples, batch);
+  return batch;
+}
+
+// Expects a DataError whose message contains each of `parts`.
+inline void expect_data_error(const DataConfig& config, const std::vector<std::string>& parts) {
+  try {
+    load_all(config);
+    ADD_FAILURE() << "no error";
+  } catch (const DataError& error) {
+    for (const std::string& part : parts)
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << '"' << error.what() << "\" lacks \"" << part << '"';
+  }
+}
+
+}  // namespace tutti

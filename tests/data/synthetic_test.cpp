@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "tests/data/files.h"
+
+namespace tutti {
+namespace {
+
+DataConfig config_of(const char* kind) {
+  DataConfig config;
+  config.kind = kind;
+  config.samples = 2000;
+  config.features = 6;
+  config.classes = 4;
+  return config;
+}
+
+TEST(Synthetic, LinearTargetsFollowTheOptimum) {
+  DataConfig config = config_of("synthetic-linear");
+  for (const double noise : {0.0, 0.5}) {
+    config.noise = noise;
+    const Data data = load_data(config, 3, "");
+    const std::vector<float> optimum = synthetic_optimum(config, 3);
+    ASSERT_EQ(optimum.size(), 7u);
+    const Batch batch = gather_all(*data.dataset);
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      double residual = double{batch.targets[i]} - double{optimum[6]};
+      for (size_t j = 0; j < 6; ++j)
+        residual -= double{optimum[j]} * double{batch.features[6 * i + j]};
+      sum += residual;
+      squares += residual * residual;
+    }
+    EXPECT_NEAR(sum / 2000, 0, 0.05 * noise + 1e-6);
+    EXPECT_NEAR(std::sqrt(squares / 2000), noise, 0.05 * noise + 1e-5);
+  }
+}
+
+TEST(Synthetic, ClassesAreBalancedAndNearTheirCentre) {
+  const Data data = load_data(config_of("synthetic-classes"), 3, "");
+  const Batch batch = gather_all(*data.dataset);
+  std::vector<double> mean(4 * 6);
+  std::vector<int> count(4);
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const auto label = static_cast<size_t>(batch.labels[i]);
+    ++count[label];
+    for (size_t j = 0; j < 6; ++j) mean[6 * label + j] += double{batch.features[6 * i + j]} / 500;
+  }
+  EXPECT_EQ(count, (std::vector<int>{500, 500, 500, 500}));
+  for (size_t i = 0; i < batch.size(); ++i)
+    for (size_t j = 0; j < 6; ++j)
+      EXPECT_NEAR(double{batch.features[6 * i + j]},
+                  mean[6 * static_cast<size_t>(batch.labels[i]) + j], 0.6);
+}
+
+TEST(Synthetic, ASeedGivesTheSameDataAndAnotherGivesOther) {
+  for (const char* kind : {"synthetic-linear", "synthetic-classes"}) {
+    const DataConfig config = config_of(kind);
+    const Batch one = gather_all(*load_data(config, 3, "").dataset);
+    EXPECT_EQ(one.features, gather_all(*load_data(config, 3, "").dataset).features);
+    EXPECT_NE(one.features, gather_all(*load_data(config, 4, "").dataset).features);
+  }
+}
+
+TEST(Synthetic, ALargerSetStartsWithTheSmaller) {
+  for (const char* kind : {"synthetic-linear", "synthetic-classes"}) {
+    DataConfig config = config_of(kind);
+    const Batch large = gather_all(*load_data(config, 3, "").dataset);
+    config.samples = 100;
+    const Batch small = gather_all(*load_data(config, 3, "").dataset);
+    EXPECT_TRUE(std::equal(small.features.begin(), small.features.end(), large.features.begin()));
+  }
+}
+
+TEST(Synthetic, MoreThanFitsIsRefusedBeforeMemoryIsTaken) {
+  DataConfig config = config_of("synthetic-linear");
+  config.samples = int64_t{1} << 31;
+  config.features = int64_t{1} << 24;
+  EXPECT_THROW(load_data(config, 1, ""), ConfigError);
+}
+
+}  // namespace
+}  // namespace tutti
