@@ -13,7 +13,7 @@ namespace {
 
 class RoundsAllReduce : public AllReduce {
  public:
-  RoundsAllReduce(Node& node, Stopwatch& watch, Rounds rounds, const Reduction& reduction)
+  RoundsAllReduce(Node& node, Stopwatch* watch, Rounds rounds, const Reduction& reduction)
       : node_(node), watch_(watch), rounds_(std::move(rounds)), reduction_(reduction) {
     size_t most = 0;
     for (const Round& round : rounds_) most = std::max(most, scratch_elements(round));
@@ -45,7 +45,7 @@ class RoundsAllReduce : public AllReduce {
         const auto [i, completion] = node_.endpoint().wait_any(handles_, node_.timeout_s());
         if (completion.state == State::kTimedOut) throw_late();
         arrived(i, completion);
-        if (heard_) watch_.enter(Phase::kCommunicate);
+        if (heard_) scope.change(Phase::kCommunicate);
       }
       end_round();
     }
@@ -117,8 +117,8 @@ class RoundsAllReduce : public AllReduce {
   void combine(const Round& round) {
     if (round.action == Action::kCombine) {
       for (size_t i = 0; i < round.receives.size(); ++i)
-        reduction_.combine(bytes_at(round.receives[i].range).data(),
-                           destination(round, i).data(), round.receives[i].range.size());
+        reduction_.combine(bytes_at(round.receives[i].range).data(), destination(round, i).data(),
+                           round.receives[i].range.size());
       return;
     }
     // In rank order: the sum runs through the scratch slots of the lower ranks, this node's own
@@ -150,17 +150,18 @@ class RoundsAllReduce : public AllReduce {
       const Rank peer =
           receiving ? round.receives[i].peer : round.sends[i - round.receives.size()].peer;
       if (first == kAnyRank) first = peer;
-      late += fmt::format("{}{} rank {}", late.empty() ? "" : ", ", receiving ? "from" : "to", peer);
+      late +=
+          fmt::format("{}{} rank {}", late.empty() ? "" : ", ", receiving ? "from" : "to", peer);
     }
-    throw FabricError(FabricError::Kind::kTimedOut, first,
-                      fmt::format("nothing moved {} for {} s (round {} of {}, {}); if that node is "
-                                  "only slow, raise cluster.timeout",
-                                  late, node_.timeout_s(), round_ + 1, rounds_.size(),
-                                  tag_.describe()));
+    throw FabricError(
+        FabricError::Kind::kTimedOut, first,
+        fmt::format("nothing moved {} for {} s (round {} of {}, {}); if that node is "
+                    "only slow, raise cluster.timeout",
+                    late, node_.timeout_s(), round_ + 1, rounds_.size(), tag_.describe()));
   }
 
   Node& node_;
-  Stopwatch& watch_;
+  Stopwatch* watch_;
   const Rounds rounds_;
   const Reduction& reduction_;
   Buffer<std::byte> scratch_;
@@ -174,7 +175,7 @@ class RoundsAllReduce : public AllReduce {
 
 }  // namespace
 
-std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch& watch, Rounds rounds,
+std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, Rounds rounds,
                                            const Reduction& reduction) {
   return std::make_unique<RoundsAllReduce>(node, watch, std::move(rounds), reduction);
 }

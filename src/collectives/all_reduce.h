@@ -22,12 +22,12 @@ class AllReduce {
   virtual void finish() = 0;   // throws FabricError when a peer is lost or late
 };
 
-// By messages, after the rounds of a topology.
-std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch& watch, Rounds rounds,
+// By messages, after the rounds of a topology. `watch` may be null: then phases are not timed.
+std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, Rounds rounds,
                                            const Reduction& reduction);
 
 // In the shared window, whose layout every member has alike: `data` is a part of it.
-std::unique_ptr<AllReduce> make_direct_all_reduce(Node& node, Stopwatch& watch, Window& window,
+std::unique_ptr<AllReduce> make_direct_all_reduce(Node& node, Stopwatch* watch, Window& window,
                                                   const Reduction& reduction);
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ constexpr int kSummedSlot = 1;
 
 class DirectAllReduce : public AllReduce {
  public:
-  DirectAllReduce(Node& node, Stopwatch& watch, Window& window, const Reduction& reduction)
+  DirectAllReduce(Node& node, Stopwatch* watch, Window& window, const Reduction& reduction)
       : node_(node), watch_(watch), window_(window), reduction_(reduction) {
     const auto size = static_cast<size_t>(node.endpoint().size());
     for (size_t rank = 0; rank < size; ++rank)
@@ -34,25 +34,29 @@ class DirectAllReduce : public AllReduce {
   void advance() override {}
 
   void finish() override {
-    await_all(kReadySlot, Phase::kWait);
-    {
-      PhaseScope scope(watch_, Phase::kAggregate);
-      const Range part = part_of(count_, bases_.size(), me());
-      const size_t begin = offset_ + part.begin * reduction_.element_bytes;
-      for (size_t rank = 0; rank < bases_.size(); ++rank) parts_[rank] = bases_[rank] + begin;
-      if (!node_.clock().cost_only()) reduction_.combine_all(parts_, part.size());
-      const auto bytes = static_cast<double>(part.size() * reduction_.element_bytes);
-      node_.clock().charge({.flops = 0, .memory_bytes = 2.0 * bytes * static_cast<double>(bases_.size())});
-    }
+    PhaseScope scope(watch_, Phase::kWait);
+    await_all(kReadySlot);
+    scope.change(Phase::kAggregate);
+    sum_own_part();
     window_.post(kSummedSlot, operations_);
-    await_all(kSummedSlot, Phase::kCommunicate);
+    scope.change(Phase::kCommunicate);
+    await_all(kSummedSlot);
   }
 
  private:
   size_t me() const { return static_cast<size_t>(node_.endpoint().rank()); }
 
-  void await_all(int slot, Phase phase) {
-    PhaseScope scope(watch_, phase);
+  void sum_own_part() {
+    const Range part = part_of(count_, bases_.size(), me());
+    const size_t begin = offset_ + part.begin * reduction_.element_bytes;
+    for (size_t rank = 0; rank < bases_.size(); ++rank) parts_[rank] = bases_[rank] + begin;
+    if (!node_.clock().cost_only()) reduction_.combine_all(parts_, part.size());
+    const auto bytes = static_cast<double>(part.size() * reduction_.element_bytes);
+    node_.clock().charge(
+        {.flops = 0, .memory_bytes = 2.0 * bytes * static_cast<double>(bases_.size())});
+  }
+
+  void await_all(int slot) {
     for (size_t rank = 0; rank < bases_.size(); ++rank) {
       if (rank == me()) continue;
       Completion completion =
@@ -63,7 +67,7 @@ class DirectAllReduce : public AllReduce {
   }
 
   Node& node_;
-  Stopwatch& watch_;
+  Stopwatch* watch_;
   Window& window_;
   const Reduction& reduction_;
   std::vector<std::byte*> bases_;  // of each member's buffer
@@ -76,7 +80,7 @@ class DirectAllReduce : public AllReduce {
 
 }  // namespace
 
-std::unique_ptr<AllReduce> make_direct_all_reduce(Node& node, Stopwatch& watch, Window& window,
+std::unique_ptr<AllReduce> make_direct_all_reduce(Node& node, Stopwatch* watch, Window& window,
                                                   const Reduction& reduction) {
   return std::make_unique<DirectAllReduce>(node, watch, window, reduction);
 }

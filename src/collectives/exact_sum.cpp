@@ -19,8 +19,7 @@ ExactSum exact(float value) {
   if (biased >= 127 + kMagnitudeBits) return {kPoisoned};
   // value = mantissa * 2^(exponent - 150); subnormals share the exponent of the smallest normal.
   const int exponent = biased == 0 ? 1 : biased;
-  const auto mantissa =
-      static_cast<int128_t>((bits & 0x7FFFFF) | (biased == 0 ? 0u : 0x800000u));
+  const auto mantissa = static_cast<int128_t>((bits & 0x7FFFFF) | (biased == 0 ? 0u : 0x800000u));
   const int shift = exponent - 150 + kFractionBits;
   const int128_t magnitude =
       shift >= 0 ? mantissa << shift : (shift > -24 ? mantissa >> -shift : 0);

@@ -36,8 +36,8 @@ using Rounds = std::vector<Round>;
 // The nodes that take part, and which of them this one is.
 struct Group {
   std::vector<Rank> ranks;
-  size_t index = 0;                // this node's position in ranks
-  std::vector<int> racks;          // of each member; empty: all in one
+  size_t index = 0;        // this node's position in ranks
+  std::vector<int> racks;  // of each member; empty: all in one
   size_t size() const { return ranks.size(); }
 };
 
@@ -54,7 +54,7 @@ Rounds tree_broadcast(const Group& group, size_t count);  // from the first memb
 struct TopologyEntry {
   std::string_view name;
   std::string_view summary;
-  std::string_view pattern;  // communication pattern, for the taxonomy
+  std::string_view pattern;                      // communication pattern, for the taxonomy
   Rounds (*rounds)(const Group&, size_t count);  // nullptr: `direct`, which needs no messages
 };
 const std::vector<TopologyEntry>& topology_catalog();

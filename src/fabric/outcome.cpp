@@ -38,6 +38,9 @@ NodeOutcome run_body(const Fabric::Body& body, Node& node) {
     outcome.result = body(node);
     outcome.kind = NodeOutcome::Kind::kDone;
     outcome.exit_code = kExitDone;
+  } catch (const PartialResult& partial) {
+    outcome = run_body([&](Node&) -> std::string { std::rethrow_exception(partial.cause); }, node);
+    outcome.result = partial.result;
   } catch (const InterruptedError& error) {
     outcome.kind = NodeOutcome::Kind::kInterrupted;
     outcome.error = error.what();

@@ -1,9 +1,19 @@
 // How the end of a node's body becomes an outcome: one mapping, the same on every fabric.
 #pragma once
 
+#include <exception>
+#include <string>
+
 #include "fabric/fabric.h"
 
 namespace tutti {
+
+// Thrown by a body that failed but has something to show: the outcome is that of `cause`, with
+// `result` beside it, so that the record of an interrupted run is kept.
+struct PartialResult {
+  std::string result;
+  std::exception_ptr cause;
+};
 
 // Exit codes of the program, and of a node within it; docs/definitions name them.
 inline constexpr int kExitDone = 0;

@@ -36,10 +36,10 @@ class BucketExchange : public GradientExchange {
       const TopologyEntry& entry = topology(config.topology);
       const Group group =
           make_group(context.cluster, static_cast<size_t>(context.node.endpoint().rank()));
-      return entry.rounds ? make_all_reduce(context.node, context.watch,
-                                            entry.rounds(group, elements), reduction)
-                          : make_direct_all_reduce(context.node, context.watch, *context.window,
-                                                   reduction);
+      return entry.rounds
+                 ? make_all_reduce(context.node, &context.watch, entry.rounds(group, elements),
+                                   reduction)
+                 : make_direct_all_reduce(context.node, &context.watch, *context.window, reduction);
     };
     if (context.task.deterministic) {
       exact_ = make(count, kSumExact);
@@ -54,9 +54,9 @@ class BucketExchange : public GradientExchange {
     }
     // In shared memory the whole sum is over before overlapping it would pay.
     const bool direct = context.window != nullptr;
-    for (const Range range : direct ? std::vector<Range>{{0, count}}
-                                    : make_buckets(context.model.architecture(),
-                                                   config.bucket_bytes))
+    for (const Range range : direct
+                                 ? std::vector<Range>{{0, count}}
+                                 : make_buckets(context.model.architecture(), config.bucket_bytes))
       buckets_.push_back({range, range.size(), make(range.size(), kSumFloat)});
   }
 
@@ -73,8 +73,8 @@ class BucketExchange : public GradientExchange {
     // Buckets start in one order on every node, whatever the order in which layers become ready.
     while (started_ < buckets_.size() && buckets_[started_].missing == 0) {
       Bucket& bucket = buckets_[started_];
-      bucket.sum->start(writable_bytes_of(context_.model.gradients().subspan(
-                            bucket.range.begin, bucket.range.size())),
+      bucket.sum->start(writable_bytes_of(context_.model.gradients().subspan(bucket.range.begin,
+                                                                             bucket.range.size())),
                         Tag(Purpose::kGradient, step, started_));
       ++started_;
     }
@@ -117,7 +117,7 @@ class AllReduceStrategy : public Strategy {
                "gradients are exchanged in buckets of this size during the backward pass");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  void validate(const TaskConfig&, const ClusterConfig& cluster) const override {
     if (config_.topology == "hierarchical" && cluster.racks < 2)
       throw ConfigError("strategy.topology",
                         "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "
@@ -130,12 +130,6 @@ class AllReduceStrategy : public Strategy {
                       "cluster.nodes_per_host = {} is less than cluster.workers = {}; put all "
                       "workers on one host, or choose another topology",
                       cluster.nodes_per_host, cluster.workers));
-    if (task.deterministic && cluster.workers > task.lanes)
-      throw ConfigError("task.lanes",
-                        fmt::format("task.deterministic cuts a batch into task.lanes = {}, but "
-                                    "there are {} workers; raise task.lanes or lower "
-                                    "cluster.workers",
-                                    task.lanes, cluster.workers));
     if (config_.bucket_bytes < sizeof(float))
       throw ConfigError("strategy.bucket", "strategy.bucket must be at least 4 B");
   }
@@ -174,14 +168,15 @@ class AllReduceStrategy : public Strategy {
         if (cost.bytes_sent > most.bytes_sent) most = cost;
       }
       // What arrives waits in a scratch buffer until it is added.
-      const double senders = config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
+      const double senders =
+          config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
       most.extra_memory = senders * static_cast<double>(count * element);
     }
     if (plan.task.deterministic) most.extra_memory += static_cast<double>(count * element);
     return most;
   }
 
-  void run(Context& context) override {
+  void run(Context& context) const override {
     BucketExchange exchange(context, config_);
     train_synchronously(context, exchange);
   }

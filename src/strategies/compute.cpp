@@ -39,7 +39,7 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
   return loss;
 }
 
-Quality evaluate_together(Context& context, std::span<const uint32_t> samples, uint64_t step) {
+Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag) {
   Node& node = context.node;
   const auto workers = static_cast<size_t>(context.cluster.workers);
   const auto me = static_cast<size_t>(node.endpoint().rank());
@@ -49,8 +49,7 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, u
     Batch batch;
     for (size_t chunk = me; chunk * kEvaluationChunk < samples.size(); chunk += workers) {
       const size_t begin = chunk * kEvaluationChunk;
-      const auto part =
-          samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
+      const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
       if (!node.clock().cost_only()) {
         context.data.dataset->gather(part, batch);
         const Evaluation result = context.model.evaluate(batch);
@@ -60,17 +59,16 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, u
           sums[2] += static_cast<int64_t>(part.size());
         sums[1] += std::llround(result.correct);
       }
-      node.clock().charge({.flops = static_cast<double>(part.size()) *
-                                    context.model.architecture().forward_flops(),
-                           .memory_bytes = 0});
+      node.clock().charge(
+          {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
+           .memory_bytes = 0});
     }
   }
   if (workers > 1) {
     Group group{.ranks = {}, .index = me, .racks = {}};
     for (size_t rank = 0; rank < workers; ++rank) group.ranks.push_back(static_cast<Rank>(rank));
-    const auto sum =
-        make_all_reduce(node, context.watch, tree(group, sums.size()), kSumInt64);
-    sum->start(writable_bytes_of(std::span<int64_t>(sums)), Tag(Purpose::kEvaluation, step));
+    const auto sum = make_all_reduce(node, &context.watch, tree(group, sums.size()), kSumInt64);
+    sum->start(writable_bytes_of(std::span<int64_t>(sums)), tag);
     sum->finish();
   }
   const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
@@ -85,8 +83,7 @@ void charge_update(Context& context, size_t parameters) {
   // Read gradient, parameter and state; write parameter and state.
   const double passes = 3 + 2.0 * optimizer_slots(context.optimizer);
   context.node.clock().charge(
-      {.flops = 0,
-       .memory_bytes = passes * static_cast<double>(parameters) * sizeof(float)});
+      {.flops = 0, .memory_bytes = passes * static_cast<double>(parameters) * sizeof(float)});
 }
 
 bool reached(const Context& context, double quality) {

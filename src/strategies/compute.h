@@ -17,7 +17,9 @@ struct Quality {
   double loss = 0;     // mean
   double quality = 0;  // accuracy, or mean squared error
 };
-Quality evaluate_together(Context& context, std::span<const uint32_t> samples, uint64_t step);
+inline constexpr uint64_t kValidationPart = 0;  // of an evaluation tag
+inline constexpr uint64_t kTestPart = 1;
+Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag);
 
 // Charges what an optimizer step on `parameters` values costs.
 void charge_update(Context& context, size_t parameters);

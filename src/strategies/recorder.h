@@ -10,8 +10,8 @@ namespace tutti {
 
 struct StepRow {
   int64_t step = 0;
-  double time_s = 0;   // since the training clock started
-  double loss = 0;     // mean over this node's share of the batch
+  double time_s = 0;  // since the training clock started
+  double loss = 0;    // mean over this node's share of the batch
   double rate = 0;
   int64_t samples = 0;  // of all workers, so far
 };

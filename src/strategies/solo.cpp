@@ -43,7 +43,7 @@ class Solo : public Strategy {
     return {.extra_memory = plan.task.deterministic ? parameters * sizeof(ExactSum) : 0};
   }
 
-  void run(Context& context) override {
+  void run(Context& context) const override {
     NoExchange none(context.task.deterministic ? context.model.parameters().size() : 0);
     train_synchronously(context, none);
   }

@@ -45,8 +45,8 @@ struct Context {
 
 // What a step costs each node, as far as it can be known before a run.
 struct StepCost {
-  double bytes_sent = 0;   // of the node that sends most
-  double messages = 0;     // of the same node
+  double bytes_sent = 0;    // of the node that sends most
+  double messages = 0;      // of the same node
   double extra_memory = 0;  // bytes beyond parameters, gradients, optimizer and activations
 };
 
@@ -69,7 +69,9 @@ class Strategy {
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;
-  virtual void run(Context& context) = 0;
+  // One node's part, on each node at once: the strategy object itself is shared and does not
+  // change.
+  virtual void run(Context& context) const = 0;
 };
 
 struct StrategyEntry {

@@ -33,9 +33,8 @@ class Trainer {
         take_step(step, schedule_.rate(static_cast<double>(epoch) +
                                        static_cast<double>(step) /
                                            static_cast<double>(batches_.steps())));
-        const bool last =
-            (step + 1 == batches_.steps() && epoch + 1 == context_.task.epochs) ||
-            (context_.task.max_steps > 0 && steps_ == context_.task.max_steps);
+        const bool last = (step + 1 == batches_.steps() && epoch + 1 == context_.task.epochs) ||
+                          (context_.task.max_steps > 0 && steps_ == context_.task.max_steps);
         if (measure(progress, last) && context_.task.stop_at_target) return;
         if (last) return;
       }
@@ -52,8 +51,8 @@ class Trainer {
     const double loss = context_.task.deterministic ? exact_gradient(step, scale, tag_step)
                                                     : share_gradient(step, scale, tag_step);
     if (!std::isfinite(loss))
-      throw DivergedError(fmt::format("the loss is {} at step {}; try a smaller optimizer.lr",
-                                      loss, steps_));
+      throw DivergedError(
+          fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
     {
       PhaseScope scope(context_.watch, Phase::kAggregate);
       if (!context_.node.clock().cost_only())
@@ -63,20 +62,16 @@ class Trainer {
     ++steps_;
     samples_ += count;
     context_.recorder.staleness(0);
-    context_.recorder.step({.step = steps_,
-                            .time_s = elapsed_s(),
-                            .loss = loss,
-                            .rate = rate,
-                            .samples = samples_});
+    context_.recorder.step(
+        {.step = steps_, .time_s = elapsed_s(), .loss = loss, .rate = rate, .samples = samples_});
   }
 
   // Every worker computes its share of the batch in one go, exchanging what is ready meanwhile.
   double share_gradient(int64_t step, float scale, uint64_t tag_step) {
     const auto share = batches_.share(step, context_.node.endpoint().rank());
     gather(share, tag_step);
-    const double loss = compute_gradient(context_, batch_, scale, [&](Range range) {
-      exchange_.ready(tag_step, range);
-    });
+    const double loss = compute_gradient(context_, batch_, scale,
+                                         [&](Range range) { exchange_.ready(tag_step, range); });
     exchange_.finish(tag_step);
     return share.empty() ? 0 : loss / static_cast<double>(share.size());
   }
@@ -122,8 +117,9 @@ class Trainer {
   bool measure(double epoch, bool last) {
     if (!last && epoch + 1e-9 < next_evaluation_) return false;
     while (next_evaluation_ <= epoch + 1e-9) next_evaluation_ += context_.task.eval_every;
-    const Quality quality = evaluate_together(context_, context_.data.splits.validation,
-                                              static_cast<uint64_t>(steps_));
+    const Quality quality = evaluate_together(
+        context_, context_.data.splits.validation,
+        Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
     context_.recorder.evaluation({.step = steps_,
                                   .time_s = elapsed_s(),
                                   .epoch = epoch,

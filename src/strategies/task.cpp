@@ -15,19 +15,23 @@ std::vector<std::string_view> names(const Catalog& catalog) {
 }  // namespace
 
 void visit(Visitor& v, TaskConfig& c) {
-  v.component("data", c.data.kind, names(data_catalog()),
-              [&](Visitor& inner) { visit(inner, c.data); }, "what to learn from");
-  v.component("model", c.model.kind, names(model_catalog()),
-              [&](Visitor& inner) { visit(inner, c.model); }, "what to train");
+  v.component(
+      "data", c.data.kind, names(data_catalog()), [&](Visitor& inner) { visit(inner, c.data); },
+      "what to learn from");
+  v.component(
+      "model", c.model.kind, names(model_catalog()), [&](Visitor& inner) { visit(inner, c.model); },
+      "what to train");
   v.field("global_batch", c.global_batch, kAtLeastOne, "samples per step over all workers");
   v.field("epochs", c.epochs, kAtLeastOne, "passes over the training samples");
-  v.field("max_steps", c.max_steps, kNotNegative, "stop after this many steps; 0: after the epochs");
+  v.field("max_steps", c.max_steps, kNotNegative,
+          "stop after this many steps; 0: after the epochs");
   v.field("target", c.target, kNotNegative,
           "quality to reach on validation: accuracy, or squared error to get below; 0: none");
   v.field("stop_at_target", c.stop_at_target, "stop when the target is reached");
   v.field("eval_every", c.eval_every, kPositive, "epochs between measurements of quality");
   auto seed = static_cast<int64_t>(c.seed);
-  v.field("seed", seed, kNotNegative, "decides initial values, order of samples, dropout and faults");
+  v.field("seed", seed, kNotNegative,
+          "decides initial values, order of samples, dropout and faults");
   c.seed = static_cast<uint64_t>(seed);
   v.choice("partition", c.partition, {"global", "disjoint", "reshuffle"},
            "how samples are dealt to workers: from one shared order, in fixed shares, or in shares "

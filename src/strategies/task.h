@@ -17,10 +17,10 @@ struct TaskConfig {
   ModelConfig model;
   int64_t global_batch = 128;  // samples per step over all workers
   int64_t epochs = 1;
-  int64_t max_steps = 0;       // stop after this many steps; 0: after the epochs
-  double target = 0;           // accuracy to reach, or squared error to get below; 0: none
+  int64_t max_steps = 0;  // stop after this many steps; 0: after the epochs
+  double target = 0;      // accuracy to reach, or squared error to get below; 0: none
   bool stop_at_target = false;
-  double eval_every = 1;       // epochs between measurements of quality
+  double eval_every = 1;  // epochs between measurements of quality
   uint64_t seed = 1;
   std::string partition = "global";  // global | disjoint | reshuffle
   bool deterministic = false;  // bitwise the same result on any number of workers and any fabric
