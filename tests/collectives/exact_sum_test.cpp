@@ -15,9 +15,10 @@ namespace tutti {
 namespace {
 
 float random_float(Random& random) {
-  // Every exponent that the sum represents without loss, both signs.
-  const double exponent = -50 + 80 * random.uniform();
-  return static_cast<float>((random.uniform() * 2 - 1) * std::exp2(exponent));
+  // Every exponent from which a 24-bit mantissa fits above 2^-80, both signs.
+  const int exponent = static_cast<int>(random.below(93)) - 56;
+  const double sign = random.below(2) ? -1 : 1;
+  return std::ldexp(static_cast<float>(sign * (1 + random.uniform() * 0.999999)), exponent);
 }
 
 TEST(ExactSum, KeepsEveryFloatWhoseLastBitIsWorthAtLeastTheResolution) {

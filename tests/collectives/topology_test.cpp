@@ -124,7 +124,7 @@ std::vector<TopologyEntry> message_topologies() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(message_topologies()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 Volume volume(std::string_view name, size_t nodes, size_t index, size_t count, size_t racks = 1) {
   return volume_sent(topology(name).rounds(group_of(nodes, index, racks), count));
@@ -148,7 +148,7 @@ TEST(Formulas, RingSendsTwiceAllButOnePartInTwoTimesAllButOneRounds) {
 }
 
 TEST(Formulas, ButterflySendsAsLittleInLogarithmicallyManyRounds) {
-  for (const size_t n : {1, 2, 4, 8, 16, 64})
+  for (const size_t n : std::vector<size_t>{1, 2, 4, 8, 16, 64})
     for (size_t i = 0; i < n; ++i) {
       const size_t count = 6400;
       EXPECT_EQ(volume("butterfly", n, i, count).elements, 2 * (n - 1) * (count / n));
@@ -157,7 +157,7 @@ TEST(Formulas, ButterflySendsAsLittleInLogarithmicallyManyRounds) {
 }
 
 TEST(Formulas, ButterflyOfAnyNumberAddsTwoRoundsAndOneBufferEachWay) {
-  for (const size_t n : {3, 5, 6, 7, 12, 15}) {
+  for (const size_t n : std::vector<size_t>{3, 5, 6, 7, 12, 15}) {
     const size_t core = std::bit_floor(n);
     const size_t count = core * 1000;
     for (size_t i = 0; i < n; ++i) {
