@@ -1,0 +1,46 @@
+// Who is alive, as one node sees it. Two nodes may disagree: those on either side of a partition.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "fabric/node.h"
+
+namespace tutti::simulation {
+
+class Members {
+ public:
+  bool alive(Rank rank) const {
+    return std::find(lost_.begin(), lost_.end(), rank) == lost_.end();
+  }
+  // The member that was lost first and is not back.
+  std::optional<Rank> first_lost() const {
+    return lost_.empty() ? std::nullopt : std::optional(lost_.front());
+  }
+
+  void lose(Rank rank, uint32_t incarnation) {
+    lost_.push_back(rank);
+    events_.push_back({MemberEvent::Kind::kLost, rank, incarnation});
+  }
+  void join(Rank rank, uint32_t incarnation) {
+    std::erase(lost_, rank);
+    events_.push_back({MemberEvent::Kind::kJoined, rank, incarnation});
+  }
+  void absent_from_the_start(Rank rank) { lost_.push_back(rank); }
+
+  std::optional<MemberEvent> next_event() {
+    if (events_.empty()) return std::nullopt;
+    const MemberEvent event = events_.front();
+    events_.erase(events_.begin());
+    return event;
+  }
+
+  bool end_waits_on_any_loss = false;
+
+ private:
+  std::vector<Rank> lost_;  // in the order of their loss; few, or the run is over anyway
+  std::vector<MemberEvent> events_;
+};
+
+}  // namespace tutti::simulation

@@ -1,0 +1,35 @@
+// The simulated machines and wires of a cluster.
+#pragma once
+
+#include <simgrid/forward.h>
+
+#include <vector>
+
+#include "fabric/cluster.h"
+#include "fabric/tag.h"
+
+namespace tutti::simulation {
+
+// Makes the simulator's engine, of which a process has one.
+void start_simulator();
+
+class Platform {
+ public:
+  Platform(const ClusterConfig& config, int nodes);
+
+  simgrid::s4u::Host* host_of(Rank rank) const { return hosts_[host_index(rank)]; }
+  bool same_host(Rank a, Rank b) const { return host_index(a) == host_index(b); }
+  bool one_host() const { return hosts_.size() == 1; }
+  // Occupies one node's share of its host for so long; the calling actor waits.
+  void compute(Rank rank, double seconds) const;
+  double joules() const;  // of all hosts until now
+
+ private:
+  size_t host_index(Rank rank) const {
+    return static_cast<size_t>(rank) / static_cast<size_t>(nodes_per_host_);
+  }
+  int64_t nodes_per_host_;
+  std::vector<simgrid::s4u::Host*> hosts_;
+};
+
+}  // namespace tutti::simulation

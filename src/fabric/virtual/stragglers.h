@@ -1,0 +1,33 @@
+// How much longer a computation takes on a slow node: a pure function of the seed, the node, how
+// many computations it has made, and the time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fabric/cluster.h"
+#include "fabric/tag.h"
+
+namespace tutti::simulation {
+
+struct Delayed {
+  double compute_s = 0;  // the processor is busy
+  double pause_s = 0;    // it stands still
+};
+
+class Stragglers {
+ public:
+  Stragglers(const std::vector<StragglerConfig>& stragglers, uint64_t seed);
+  // The `count`th computation of a node, which begins at `now_s` and would take `work_s`.
+  Delayed delay(Rank rank, uint32_t count, double now_s, double work_s) const;
+
+ private:
+  double slowdown(const StragglerConfig& straggler, size_t index, Rank rank, uint32_t count,
+                  double now_s) const;
+
+  std::vector<StragglerConfig> slowing_;
+  std::vector<StragglerConfig> pauses_;  // by time
+  uint64_t seed_;
+};
+
+}  // namespace tutti::simulation

@@ -1,0 +1,268 @@
+#include "fabric/virtual/world.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <simgrid/Exception.hpp>
+#include <simgrid/s4u.hpp>
+#include <utility>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "fabric/virtual/fault_plan.h"
+#include "fabric/virtual/virtual_node.h"
+
+namespace tutti::simulation {
+namespace {
+
+using Phase = Participant::Phase;
+
+struct Sleeping : Waiting {
+  std::string describe() const override { return "nobody (it sleeps)"; }
+};
+
+// Enough to see the cycle; a thousand nodes in one message are of no use to anybody.
+constexpr int kDescribedNodes = 64;
+
+}  // namespace
+
+World::World(const ClusterConfig& config, std::vector<std::string> roles, uint64_t seed,
+             const Fabric::Body& body, Stop stop)
+    : config_(config),
+      roles_(std::move(roles)),
+      body_(body),
+      stop_(std::move(stop)),
+      platform_(config, size()),
+      transfers_(platform_, [this] { change(); }),
+      mail_(size(), config.cost_only, transfers_, [this](Rank rank) { wake(rank); }),
+      windows_(size()),
+      stragglers_(config.stragglers, seed),
+      participants_(roles_.size()) {}
+
+World::Result World::run() {
+  simgrid::s4u::Engine::on_time_advance_cb([this](double) {
+    if (!interrupted_ && stop_()) change();
+  });
+  plan_faults(*this);
+  for (Rank rank = 0; rank < size(); ++rank) start(rank);
+  simgrid::s4u::Engine::get_instance()->run();
+
+  Result result;
+  result.joules = joules_;
+  for (Participant& node : participants_) result.outcomes.push_back(std::move(node.outcome));
+  return result;
+}
+
+void World::start(Rank rank) {
+  Participant& node = participant(rank);
+  node.phase = Phase::kRunning;
+  node.blocked = node.woken = node.expired = node.deadlocked = node.cut_off = false;
+  node.waiting = nullptr;
+  node.traffic = {};
+  node.started_s = now();
+  node.busy_s = 0;
+  node.wakeup = simgrid::s4u::Semaphore::create(0);
+  ++running_;
+  ++active_;
+  node.actor = simgrid::s4u::Actor::create(fmt::format("rank {}", rank), platform_.host_of(rank),
+                                           [this, rank] { live(rank); });
+}
+
+void World::live(Rank rank) {
+  NodeOutcome outcome;
+  try {
+    VirtualNode node(*this, rank);
+    outcome = run_body(body_, node);
+  } catch (const simgrid::ForcefulKillException&) {
+    throw;  // the node has crashed: the simulator unwinds its stack
+  } catch (...) {
+    outcome.kind = NodeOutcome::Kind::kFailed;
+    outcome.error = "the body threw something that is no exception";
+    outcome.exit_code = kExitInternal;
+  }
+  Participant& node = participant(rank);
+  if (node.cut_off) outcome.kind = NodeOutcome::Kind::kLost;
+  node.outcome = std::move(outcome);
+  node.phase = Phase::kEnded;
+  --active_;
+  --running_;
+  change();
+}
+
+void World::leave_if_stopped() const {
+  if (interrupted_ || stop_()) throw InterruptedError();
+}
+
+bool World::block(Rank rank, double deadline_s, const Waiting& waiting) {
+  Participant& node = participant(rank);
+  node.waiting = &waiting;
+  node.blocked = true;
+  node.expired = false;
+  node.deadline = 0;
+  if (std::isfinite(deadline_s))
+    node.deadline = agenda_.at(deadline_s, [this, rank] {
+      participant(rank).expired = true;
+      wake(rank);
+    });
+  if (--active_ == 0) change();
+  node.wakeup->acquire();
+  node.waiting = nullptr;
+  if (node.deadline && !node.expired) agenda_.cancel(node.deadline);
+  if (std::exchange(node.deadlocked, false))
+    throw FabricError(FabricError::Kind::kDeadlock, kAnyRank, deadlock_);
+  leave_if_stopped();
+  return !node.expired;
+}
+
+void World::sleep(Rank rank, double seconds) {
+  leave_if_stopped();
+  const double end_s = now() + seconds;
+  if (!(seconds > 0)) return;
+  while (block(rank, end_s, Sleeping())) {
+  }
+}
+
+void World::charge(Rank rank, const Work& work) {
+  leave_if_stopped();
+  Participant& node = participant(rank);
+  const auto index = static_cast<size_t>(rank);
+  const double factor =
+      index < config_.speed_factors.size() ? config_.speed_factors[index] : 1.0;
+  const double flops_per_s = config_.speed_flops * factor * static_cast<double>(config_.threads);
+  const double work_s =
+      work.flops / flops_per_s + work.memory_bytes / config_.memory_bandwidth;
+  const Delayed delayed = stragglers_.delay(rank, node.charges++, now(), work_s);
+  if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
+  node.busy_s += delayed.compute_s;
+  sleep(rank, delayed.pause_s);
+}
+
+void World::wake(Rank rank) {
+  Participant& node = participant(rank);
+  if (node.phase != Phase::kRunning || !node.blocked || node.woken) return;
+  node.woken = true;
+  to_wake_.push_back(rank);
+  change();
+}
+
+void World::wake_all() {
+  for (Rank rank = 0; rank < size(); ++rank) wake(rank);
+}
+
+void World::change() {
+  if (std::exchange(changed_, true)) return;
+  agenda_.soon([this] { settle(); });
+}
+
+void World::settle() {
+  if (!interrupted_ && stop_()) {
+    interrupted_ = true;
+    wake_all();
+  }
+  for (const uint64_t message : transfers_.collect()) mail_.landed(message);
+  transfers_.flush();
+  if (to_wake_.empty() && active_ == 0 && agenda_.empty() && transfers_.idle()) declare_deadlock();
+  for (const Rank rank : std::exchange(to_wake_, {})) {
+    Participant& node = participant(rank);
+    if (!node.blocked || !node.woken) continue;  // it crashed meanwhile
+    node.blocked = node.woken = false;
+    ++active_;
+    node.wakeup->release();
+  }
+  changed_ = false;
+  if (running_ == 0 && restarts_ == 0) finish();
+}
+
+void World::declare_deadlock() {
+  deadlock_ = "deadlock: ";
+  int described = 0;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    Participant& node = participant(rank);
+    if (node.phase == Phase::kRunning && node.blocked) {
+      node.deadlocked = true;
+      wake(rank);
+    }
+    const char* gone = node.phase == Phase::kEnded ? "has ended" : "is down";
+    if (described++ < kDescribedNodes)
+      deadlock_ += fmt::format("{}rank {} {}", rank == 0 ? "" : "; ", rank,
+                               node.deadlocked ? "waits for " + node.waiting->describe() : gone);
+  }
+  if (described > kDescribedNodes)
+    deadlock_ += fmt::format("; and {} more", described - kDescribedNodes);
+}
+
+// Nobody is left: what the agenda still holds (faults to come) must not prolong the run.
+void World::finish() {
+  joules_ = platform_.joules();
+  agenda_.clear();
+}
+
+void World::crash_self(Rank rank, double restart_s) {
+  agenda_.soon([this, rank, restart_s] { crash(rank, restart_s); });
+  participant(rank).wakeup->acquire();  // for ever: the crash unwinds this stack
+  throw std::logic_error("a crashed node goes on");
+}
+
+void World::crash(Rank rank, double restart_s) {
+  Participant& node = participant(rank);
+  if (node.phase != Phase::kRunning) return;
+  node.phase = Phase::kDown;
+  node.outcome.kind = NodeOutcome::Kind::kLost;
+  node.outcome.error = fmt::format("rank {} crashed at {} s", rank, now());
+  if (node.deadline) agenda_.cancel(node.deadline);
+  if (!node.blocked) --active_;
+  node.blocked = node.woken = false;
+  --running_;
+
+  mail_.sever([rank](Rank a, Rank b) { return a == rank || b == rank; });
+  mail_.forget(rank);
+  windows_.forget(rank);
+  for (Rank other = 0; other < size(); ++other)
+    if (participant(other).phase == Phase::kRunning && participant(other).members.alive(rank))
+      participant(other).members.lose(rank, node.incarnation);
+  wake_all();
+
+  node.actor->kill();
+  // With several nodes on a host it is a process that crashes, not the machine.
+  if (config_.nodes_per_host == 1) platform_.host_of(rank)->turn_off();
+  if (restart_s > 0) {
+    ++restarts_;
+    agenda_.at(now() + restart_s, [this, rank] { restart(rank); });
+  }
+  change();
+}
+
+void World::restart(Rank rank) {
+  --restarts_;
+  Participant& node = participant(rank);
+  ++node.incarnation;
+  node.members = Members();
+  node.outcome = {};
+  mail_.forget_from(rank);
+  for (Rank other = 0; other < size(); ++other) {
+    if (other == rank) continue;
+    Participant& peer = participant(other);
+    const bool reachable = transfers_.reachable(rank, other);
+    if (peer.phase == Phase::kDown || !reachable) node.members.absent_from_the_start(other);
+    if (peer.phase == Phase::kRunning && reachable) peer.members.join(rank, node.incarnation);
+  }
+  platform_.host_of(rank)->turn_on();
+  start(rank);
+  change();
+}
+
+void World::separate(const Transfers::Separates& separates, const std::vector<bool>& cut_off) {
+  for (Rank a = 0; a < size(); ++a) {
+    Participant& node = participant(a);
+    if (node.phase != Phase::kRunning) continue;
+    node.cut_off = node.cut_off || cut_off[static_cast<size_t>(a)];
+    for (Rank b = 0; b < size(); ++b)
+      if (participant(b).phase == Phase::kRunning && separates(a, b) && node.members.alive(b))
+        node.members.lose(b, participant(b).incarnation);
+  }
+  mail_.sever(separates);
+  wake_all();
+}
+
+}  // namespace tutti::simulation
