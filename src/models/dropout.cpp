@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/random.h"
+#include "models/vectorised.h"
 
 namespace tutti {
 namespace {
@@ -13,7 +14,7 @@ using Lanes = std::array<uint32_t, kLanes>;
 
 // core/random.h's philox() on eight consecutive blocks at once, so that the compiler can use vector
 // instructions: masks are drawn anew for every sample of every step.
-void philox_lanes(std::array<Lanes, 4>& c, uint32_t key0, uint32_t key1) {
+TUTTI_INLINE void philox_lanes(std::array<Lanes, 4>& c, uint32_t key0, uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     for (size_t i = 0; i < kLanes; ++i) {
       const uint64_t product0 = uint64_t{0xD2511F53} * c[0][i];
@@ -31,6 +32,7 @@ void philox_lanes(std::array<Lanes, 4>& c, uint32_t key0, uint32_t key1) {
 }  // namespace
 
 // Positions are dealt out in groups of 32: word w of lane l of a group is position 8 w + l.
+TUTTI_VECTORISED
 void fill_dropout_mask(const DropoutKey& key, double probability, std::span<float> mask) {
   const auto threshold = static_cast<uint32_t>(probability * 0x1p32);
   const auto kept = static_cast<float>(1 / (1 - probability));

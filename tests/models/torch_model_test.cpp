@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 
 #include "core/error.h"
 #include "models/layout.h"
@@ -182,6 +183,19 @@ TEST(TorchModel, SeesParametersThatChangeBetweenSteps) {
   const auto before = example.gradient(batch);
   for (float& value : example.parameters) value *= 0.5F;
   EXPECT_NE(example.gradient(batch), before);
+}
+
+// Relu and pooling must not take a maximum that hides what went wrong.
+TEST(TorchModel, NotANumberShowsInTheLoss) {
+  for (size_t parameter = 0; parameter < 8; ++parameter) {
+    ModelConfig config = kLenet;
+    config.dropout = 0;
+    Example example(config, {1, 20, 20}, 3);
+    const size_t at = example.architecture.parameters[parameter].range.begin;
+    example.parameters[at] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(std::isnan(example.model->gradient(example.batch(0, 2), 1, {}))) << parameter;
+    EXPECT_TRUE(std::isnan(example.model->evaluate(example.batch(0, 2)).loss)) << parameter;
+  }
 }
 
 TEST(TorchModel, RefusesDataThatDoesNotFit) {

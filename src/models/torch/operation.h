@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <vector>
 
 #include "models/model.h"
 
@@ -23,7 +24,7 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
-  // Keeps what `backward` needs, `x` included. May overwrite `x`.
+  // Keeps what `backward` needs, `x` included. May overwrite `x` where an operation made it.
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
 
   // Given the loss's gradient by this layer's output, overwrites the gradients of the layer's
@@ -32,8 +33,14 @@ class Operation {
   virtual at::Tensor backward(const at::Tensor& slope, bool input_needed) = 0;
 };
 
-// The operation of layer `index`. Parameters and gradients are views of `memory`.
-std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
-                                          const ModelMemory& memory, uint64_t seed);
+// An operation and the layer it stands for, or the last of the layers: some are done in one go.
+struct Step {
+  std::unique_ptr<Operation> operation;
+  size_t layer;
+};
+
+// Parameters and gradients are views of `memory`; `seed` is that of the dropout masks.
+std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory& memory,
+                             uint64_t seed);
 
 }  // namespace tutti

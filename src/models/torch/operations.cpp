@@ -1,10 +1,6 @@
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/max_pool2d_with_indices.h>
-#include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/relu.h>
@@ -12,27 +8,18 @@
 #include <ATen/ops/threshold_backward.h>
 
 #include <array>
-#include <tuple>
+#include <utility>
 
 #include "core/error.h"
 #include "models/dropout.h"
+#include "models/torch/convolution.h"
 #include "models/torch/operation.h"
+#include "models/torch/pooling.h"
+#include "models/torch/weights.h"
 
 namespace tutti {
 namespace {
 
-// A tensor kept from step to step, so that large blocks are not returned to the system and faulted
-// in again each time.
-at::Tensor& resized(at::Tensor& kept, at::IntArrayRef shape) {
-  if (!kept.defined())
-    kept = at::empty(shape, at::kFloat);
-  else
-    kept.resize_(shape);
-  return kept;
-}
-
-// The parameter as PyTorch sees it, over memory that the caller owns. For channels last the strides
-// say so: a copy to that format would leave the flat buffer.
 at::Tensor view(const Parameter& parameter, std::span<float> flat) {
   float* data = flat.subspan(parameter.range.begin, parameter.range.size()).data();
   const std::vector<int64_t>& shape = parameter.shape;
@@ -41,16 +28,6 @@ at::Tensor view(const Parameter& parameter, std::span<float> flat) {
                                           shape[1]};
   return at::from_blob(data, shape, strides, at::kFloat);
 }
-
-// Weight and bias of a layer with their gradients.
-struct Weights {
-  Weights(const Architecture& architecture, const Layer& layer, const ModelMemory& memory)
-      : weight(view(architecture.parameters[layer.parameters.at(0)], memory.parameters)),
-        bias(view(architecture.parameters[layer.parameters.at(1)], memory.parameters)),
-        weight_slope(view(architecture.parameters[layer.parameters.at(0)], memory.gradients)),
-        bias_slope(view(architecture.parameters[layer.parameters.at(1)], memory.gradients)) {}
-  at::Tensor weight, bias, weight_slope, bias_slope;
-};
 
 class Affine : public Operation {
  public:
@@ -73,30 +50,6 @@ class Affine : public Operation {
   at::Tensor x_, y_, x_slope_;
 };
 
-class Convolution : public Operation {
- public:
-  explicit Convolution(Weights weights) : w_(std::move(weights)) {}
-
-  at::Tensor forward(const at::Tensor& x, const Pass&) override {
-    x_ = x.contiguous(at::MemoryFormat::ChannelsLast);
-    return at::convolution(x_, w_.weight, w_.bias, kOne, kZero, kOne, false, kZero, 1);
-  }
-
-  at::Tensor backward(const at::Tensor& slope, bool input_needed) override {
-    auto [x_slope, weight_slope, bias_slope] =
-        at::convolution_backward(slope, x_, w_.weight, w_.bias.sizes(), kOne, kZero, kOne, false,
-                                 kZero, 1, {input_needed, true, true});
-    w_.weight_slope.copy_(weight_slope);
-    w_.bias_slope.copy_(bias_slope);
-    return x_slope;
-  }
-
- private:
-  static constexpr std::array<int64_t, 2> kZero = {0, 0}, kOne = {1, 1};
-  Weights w_;
-  at::Tensor x_;
-};
-
 class Relu : public Operation {
  public:
   at::Tensor forward(const at::Tensor& x, const Pass&) override {
@@ -113,27 +66,40 @@ class Relu : public Operation {
   at::Tensor y_;
 };
 
-class MaxPool : public Operation {
+class ReluMaxPool : public Operation {
  public:
-  explicit MaxPool(int64_t kernel) : kernel_{kernel, kernel} {}
+  explicit ReluMaxPool(const Layer& pool)
+      : shape_{.samples = 0,
+               .height = static_cast<size_t>(pool.input[1]),
+               .width = static_cast<size_t>(pool.input[2]),
+               .channels = static_cast<size_t>(pool.input[0]),
+               .kernel = static_cast<size_t>(pool.kernel)},
+        output_(pool.output) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass&) override {
-    x_ = x;
-    at::Tensor y;
-    std::tie(y, indices_) =
-        at::max_pool2d_with_indices(x, kernel_, kernel_, kZero, kOne, /*ceil_mode=*/false);
-    return y;
+    const at::Tensor input = x.contiguous(at::MemoryFormat::ChannelsLast);
+    shape_.samples = static_cast<size_t>(x.size(0));
+    resized(y_, {x.size(0), output_[1], output_[2], output_[0]});
+    winner_.resize(static_cast<size_t>(y_.numel()));
+    relu_max_pool(shape_, input.data_ptr<float>(), y_.data_ptr<float>(), winner_.data());
+    return y_.permute({0, 3, 1, 2});
   }
 
   at::Tensor backward(const at::Tensor& slope, bool) override {
-    return at::max_pool2d_with_indices_backward(slope, x_, kernel_, kernel_, kZero, kOne, false,
-                                                indices_);
+    const at::Tensor output = slope.contiguous(at::MemoryFormat::ChannelsLast);
+    const auto channels = static_cast<int64_t>(shape_.channels);
+    resized(x_slope_, {slope.size(0), static_cast<int64_t>(shape_.height),
+                       static_cast<int64_t>(shape_.width), channels});
+    relu_max_pool_backward(shape_, output.data_ptr<float>(), winner_.data(),
+                           x_slope_.data_ptr<float>());
+    return x_slope_.permute({0, 3, 1, 2});
   }
 
  private:
-  static constexpr std::array<int64_t, 2> kZero = {0, 0}, kOne = {1, 1};
-  std::array<int64_t, 2> kernel_;
-  at::Tensor x_, indices_;
+  PoolShape shape_;
+  std::vector<int64_t> output_;  // channels, height, width
+  std::vector<int32_t> winner_;
+  at::Tensor y_, x_slope_;  // in memory order: sample, height, width, channel
 };
 
 class Dropout : public Operation {
@@ -178,24 +144,52 @@ class Flatten : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
-                                          const ModelMemory& memory, uint64_t seed) {
-  const Layer& layer = architecture.layers.at(index);
-  switch (layer.kind) {
-    case LayerKind::kConvolution:
-      return std::make_unique<Convolution>(Weights(architecture, layer, memory));
-    case LayerKind::kAffine:
-      return std::make_unique<Affine>(Weights(architecture, layer, memory));
-    case LayerKind::kRelu:
-      return std::make_unique<Relu>();
-    case LayerKind::kMaxPool:
-      return std::make_unique<MaxPool>(layer.kernel);
-    case LayerKind::kDropout:
-      return std::make_unique<Dropout>(seed, index, layer.probability);
-    case LayerKind::kFlatten:
-      return std::make_unique<Flatten>();
+Weights::Weights(const Architecture& architecture, const Layer& layer, const ModelMemory& memory)
+    : weight(view(architecture.parameters[layer.parameters.at(0)], memory.parameters)),
+      bias(view(architecture.parameters[layer.parameters.at(1)], memory.parameters)),
+      weight_slope(view(architecture.parameters[layer.parameters.at(0)], memory.gradients)),
+      bias_slope(view(architecture.parameters[layer.parameters.at(1)], memory.gradients)) {}
+
+at::Tensor& resized(at::Tensor& kept, at::IntArrayRef shape) {
+  if (!kept.defined())
+    kept = at::empty(shape, at::kFloat);
+  else
+    kept.resize_(shape);
+  return kept;
+}
+
+std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory& memory,
+                             uint64_t seed) {
+  const std::vector<Layer>& layers = architecture.layers;
+  std::vector<Step> steps;
+  const auto add = [&](std::unique_ptr<Operation> operation, size_t layer) {
+    steps.push_back({std::move(operation), layer});
+  };
+  for (size_t i = 0; i < layers.size(); ++i) {
+    switch (layers[i].kind) {
+      case LayerKind::kConvolution:
+        add(std::make_unique<Convolution>(layers[i], Weights(architecture, layers[i], memory)), i);
+        break;
+      case LayerKind::kAffine:
+        add(std::make_unique<Affine>(Weights(architecture, layers[i], memory)), i);
+        break;
+      case LayerKind::kRelu:
+        if (i + 1 == layers.size() || layers[i + 1].kind != LayerKind::kMaxPool)
+          add(std::make_unique<Relu>(), i);
+        break;
+      case LayerKind::kMaxPool:
+        TUTTI_CHECK(i > 0 && layers[i - 1].kind == LayerKind::kRelu);  // done together
+        add(std::make_unique<ReluMaxPool>(layers[i]), i);
+        break;
+      case LayerKind::kDropout:
+        add(std::make_unique<Dropout>(seed, i, layers[i].probability), i);
+        break;
+      case LayerKind::kFlatten:
+        add(std::make_unique<Flatten>(), i);
+        break;
+    }
   }
-  TUTTI_CHECK(false);
+  return steps;
 }
 
 }  // namespace tutti

@@ -37,9 +37,8 @@ class TorchModel : public Model {
     TUTTI_CHECK(memory.parameters.size() == architecture.parameter_count);
     TUTTI_CHECK(memory.gradients.size() == architecture.parameter_count);
     use_threads(options.threads);
-    for (size_t i = 0; i < architecture_.layers.size(); ++i)
-      operations_.push_back(make_operation(architecture_, i, memory_, options.seed));
-    while (architecture_.layers[first_trained_].parameters.empty()) ++first_trained_;
+    steps_ = make_steps(architecture_, memory_, options.seed);
+    while (layer_of(steps_[first_trained_]).parameters.empty()) ++first_trained_;
   }
 
   const Architecture& architecture() const override { return architecture_; }
@@ -59,9 +58,9 @@ class TorchModel : public Model {
     const double loss = loss_of(scores, batch, 0, batch.size(), scale, slopes_);
     const auto count = static_cast<double>(batch.size());
     at::Tensor slope = at::from_blob(slopes_.data(), scores.sizes(), at::kFloat);
-    for (size_t i = operations_.size(); i-- > first_trained_;) {
-      slope = operations_[i]->backward(slope, i > first_trained_);
-      const Layer& layer = architecture_.layers[i];
+    for (size_t i = steps_.size(); i-- > first_trained_;) {
+      slope = steps_[i].operation->backward(slope, i > first_trained_);
+      const Layer& layer = layer_of(steps_[i]);
       if (layer.parameters.empty()) continue;
       penalise(layer, static_cast<double>(scale) * count);
       if (ready) ready(range_of(layer));
@@ -103,7 +102,7 @@ class TorchModel : public Model {
     // Operations overwrite only what operations made, never the batch.
     auto* features = const_cast<float*>(batch.features.data() + begin * width);
     at::Tensor x = at::from_blob(features, shape, at::kFloat);
-    for (auto& operation : operations_) x = operation->forward(x, {batch, training});
+    for (const Step& step : steps_) x = step.operation->forward(x, {batch, training});
     return x;
   }
 
@@ -118,6 +117,8 @@ class TorchModel : public Model {
     return half_squared_error(values(scores), std::span(batch.targets).subspan(begin, size), scale,
                               slopes);
   }
+
+  const Layer& layer_of(const Step& step) const { return architecture_.layers[step.layer]; }
 
   Range range_of(const Layer& layer) const {
     return {architecture_.parameters[layer.parameters.front()].range.begin,
@@ -148,8 +149,8 @@ class TorchModel : public Model {
 
   Architecture architecture_;
   ModelMemory memory_;
-  std::vector<std::unique_ptr<Operation>> operations_;
-  size_t first_trained_ = 0;  // nothing below this layer needs a gradient
+  std::vector<Step> steps_;
+  size_t first_trained_ = 0;  // no step below this one needs a gradient
   std::vector<float> slopes_;
 };
 
