@@ -1,0 +1,130 @@
+// The contract of node.h as tests: every fabric runs exactly these.
+//
+// A fabric joins by one file that defines fabric_under_test(), linked with all conformance_*.cpp.
+// Nodes may be other processes, so a body says what it saw by the string it returns: "ok", or the
+// first expectation that failed.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+
+namespace tutti {
+
+struct ConformanceOptions {
+  double timeout_s = 60;
+  std::vector<std::string> roles;  // empty: "worker" for all
+};
+
+struct FabricUnderTest {
+  // All nodes on one host, so that they can open windows.
+  std::function<std::unique_ptr<Fabric>(int nodes, const ConformanceOptions&)> make;
+  // Kills the calling node on the spot; no destructor runs, or the fabric must not notice if so.
+  std::function<void(Node&)> kill;
+  // The same, and the fabric starts it again soon. Null if it cannot.
+  std::function<void(Node&)> kill_and_restart;
+};
+
+const FabricUnderTest& fabric_under_test();
+
+// Used within a body: returns from it with the place and the text of an expectation that fails.
+#define IN_BODY(condition) \
+  if (!(condition)) return fmt::format("line {}: {}", __LINE__, #condition)
+
+inline constexpr double kLong_s = 30;   // for what must happen
+inline constexpr double kShort_s = 0.2;  // for what must not
+inline constexpr const char* kOk = "ok";
+
+inline Tag user_tag(uint64_t step, uint64_t part = 0) { return Tag(Purpose::kUser, step, part); }
+
+inline std::vector<std::byte> pattern(size_t size, uint64_t seed) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::byte>((seed * 131 + i * 7 + (i >> 11)) & 0xff);
+  return bytes;
+}
+
+inline std::vector<NodeOutcome> run_nodes(int nodes, const Fabric::Body& body,
+                                          const ConformanceOptions& options = {}) {
+  const std::atomic<bool> stop{false};
+  return fabric_under_test().make(nodes, options)->run(body, stop);
+}
+
+inline void expect_ok(const std::vector<NodeOutcome>& outcomes, Rank rank) {
+  const NodeOutcome& outcome = outcomes.at(static_cast<size_t>(rank));
+  EXPECT_EQ(outcome.kind, NodeOutcome::Kind::kDone) << "rank " << rank << ": " << outcome.error;
+  EXPECT_EQ(outcome.result, kOk) << "rank " << rank << ": " << outcome.error;
+}
+
+inline void expect_lost(const std::vector<NodeOutcome>& outcomes, Rank rank) {
+  EXPECT_EQ(outcomes.at(static_cast<size_t>(rank)).kind, NodeOutcome::Kind::kLost) << rank;
+}
+
+inline void run_all_ok(int nodes, const Fabric::Body& body,
+                       const ConformanceOptions& options = {}) {
+  const auto outcomes = run_nodes(nodes, body, options);
+  ASSERT_EQ(outcomes.size(), static_cast<size_t>(nodes));
+  for (Rank rank = 0; rank < nodes; ++rank) expect_ok(outcomes, rank);
+}
+
+// Blocking, and true when done as expected.
+inline bool send_all(Node& node, Rank to, Tag tag, std::span<const std::byte> data) {
+  Handle handle = node.endpoint().send(to, tag, data);
+  return node.endpoint().wait(handle, kLong_s).state == State::kDone;
+}
+
+inline bool receive_exactly(Node& node, Rank from, Tag tag, std::span<const std::byte> expected) {
+  std::vector<std::byte> buffer(expected.size());
+  Handle handle = node.endpoint().receive(from, tag, buffer);
+  const Completion completion = node.endpoint().wait(handle, kLong_s);
+  return completion.state == State::kDone && completion.peer == from && completion.tag == tag &&
+         completion.bytes == expected.size() &&
+         (expected.empty() || std::memcmp(buffer.data(), expected.data(), expected.size()) == 0);
+}
+
+inline bool send_number(Node& node, Rank to, Tag tag, uint64_t value) {
+  return send_all(node, to, tag, std::as_bytes(std::span(&value, 1)));
+}
+
+inline bool receive_number(Node& node, Rank from, Tag tag, uint64_t expected) {
+  return receive_exactly(node, from, tag, std::as_bytes(std::span(&expected, 1)));
+}
+
+// A signal without content.
+inline bool tell(Node& node, Rank to, uint64_t what) {
+  return send_all(node, to, Tag(Purpose::kControl, what), {});
+}
+inline bool hear(Node& node, Rank from, uint64_t what) {
+  return receive_exactly(node, from, Tag(Purpose::kControl, what), {});
+}
+
+// Through rank 0.
+inline bool barrier(Node& node, uint64_t round) {
+  const int nodes = node.endpoint().size();
+  if (node.endpoint().rank() != 0)
+    return tell(node, 0, 2 * round) && hear(node, 0, 2 * round + 1);
+  bool ok = true;
+  for (Rank rank = 1; rank < nodes; ++rank) ok = ok && hear(node, rank, 2 * round);
+  for (Rank rank = 1; rank < nodes; ++rank) ok = ok && tell(node, rank, 2 * round + 1);
+  return ok;
+}
+
+// The next event, or none within kLong_s.
+inline std::optional<MemberEvent> next_event(Node& node) {
+  const double end_s = node.clock().now() + kLong_s;
+  while (node.clock().now() < end_s) {
+    if (const auto event = node.membership().next_event()) return event;
+    node.clock().sleep(0.005);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tutti
