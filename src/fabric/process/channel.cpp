@@ -1,0 +1,106 @@
+#include "fabric/process/channel.h"
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "fabric/process/lifeline.h"
+
+namespace tutti::process {
+namespace {
+
+void modify(ucp_config_t* config, const char* name, const char* value) {
+  check_ucx(ucp_config_modify(config, name, value), name);
+}
+
+// UCX alone never decides that a peer is lost; the launcher does, and it will speak within 2 s.
+void ignore_error(void*, ucp_ep_h, ucs_status_t) {}
+
+}  // namespace
+
+void check_ucx(ucs_status_t status, const char* call, Rank peer) {
+  if (status != UCS_OK)
+    throw FabricError(FabricError::Kind::kUnavailable, peer,
+                      std::string("UCX: ") + call + ": " + ucs_status_string(status));
+}
+
+UcxContext::UcxContext() {
+  // These belong to UCX's transports, which read them from the environment and nowhere else.
+  // Without the first, asking for error handling silently turns shared memory off. The second
+  // bounds what a worker takes at once: its default is 4 MB.
+  setenv("UCX_SYSV_ERROR_HANDLING", "y", 1);
+  setenv("UCX_SYSV_RX_BUFS_GROW", "256", 1);
+  ucp_config_t* config = nullptr;
+  check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
+  // System V segments are marked for removal as they are made, before any other process can know
+  // them; POSIX ones keep a name while they are being filled, which a kill would leave behind.
+  modify(config, "TLS", "sysv,self");
+  modify(config, "RNDV_THRESH", "inf");
+  modify(config, "KEEPALIVE_INTERVAL", "inf");
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
+  params.estimated_num_eps = 1;
+  const ucs_status_t status = ucp_init(&params, config, &context_);
+  ucp_config_release(config);
+  check_ucx(status, "ucp_init");
+}
+
+UcxContext::~UcxContext() { ucp_cleanup(context_); }
+
+Channel::Channel(const UcxContext& context, Transport& owner, Rank peer, uint32_t incarnation)
+    : owner_(owner), peer_(peer), incarnation_(incarnation) {
+  // A segment exists for a few microseconds before it is marked for removal. The launcher sweeps
+  // after a node that dies there; a node must not die there because its launcher did.
+  const OutliveLauncher guard;
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  check_ucx(ucp_worker_create(context.get(), &params, &worker_), "ucp_worker_create", peer);
+  check_ucx(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd", peer);
+}
+
+Channel::~Channel() {
+  if (abandoned_) return;
+  close();
+  ucp_worker_destroy(worker_);
+}
+
+std::string Channel::address() const {
+  ucp_address_t* address = nullptr;
+  size_t bytes = 0;
+  check_ucx(ucp_worker_get_address(worker_, &address, &bytes), "ucp_worker_get_address", peer_);
+  std::string copy(reinterpret_cast<const char*>(address), bytes);
+  ucp_worker_release_address(worker_, address);
+  return copy;
+}
+
+void Channel::connect(const std::string& address) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = ignore_error;
+  check_ucx(ucp_ep_create(worker_, &params, &endpoint_), "ucp_ep_create", peer_);
+}
+
+void Channel::close() {
+  constexpr int kRounds = 10000;
+  if (closed_) return;
+  for (int i = 0; i < kRounds && ucp_worker_progress(worker_) != 0; ++i) {
+  }
+  closed_ = true;
+  if (standing_receive_) ucp_request_cancel(worker_, standing_receive_);
+  if (!endpoint_) return;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  void* request = ucp_ep_close_nbx(endpoint_, &param);
+  endpoint_ = nullptr;
+  if (!UCS_PTR_IS_PTR(request)) return;
+  for (int i = 0; i < kRounds && ucp_request_check_status(request) == UCS_INPROGRESS; ++i)
+    ucp_worker_progress(worker_);
+  ucp_request_free(request);
+}
+
+}  // namespace tutti::process

@@ -1,0 +1,86 @@
+// A channel: the two-way link between this node and one incarnation of one peer, over UCX.
+//
+// Each channel has a UCX worker of its own. UCX's shared memory is not safe against SIGKILL: senders
+// to a worker share its receive queue, and one that dies between reserving an entry and filling it
+// blocks the queue for all others, for good. With a worker per peer a death harms only the queue
+// that dies with it, survivors and their transfers go on untouched, and a message of an earlier
+// incarnation has no way to arrive. A worker costs 1 ms, 1 MB and three file descriptors.
+//
+// UCX carries messages up to kEagerBytes and notices of larger ones; those travel by rendezvous.h.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstdint>
+#include <string>
+
+#include "fabric/tag.h"
+
+namespace tutti::process {
+
+class Transport;
+
+class UcxContext {
+ public:
+  UcxContext();
+  ~UcxContext();
+  UcxContext(const UcxContext&) = delete;
+  UcxContext& operator=(const UcxContext&) = delete;
+  ucp_context_h get() const { return context_; }
+
+ private:
+  ucp_context_h context_ = nullptr;
+};
+
+// The 64 bits that UCX matches: 40 bits of Tag, and above them, for the notice of a large message,
+// a flag and where its offer is on the board.
+inline constexpr uint64_t kTagMask = (uint64_t{1} << 40) - 1;
+inline constexpr uint64_t kNoticeFlag = uint64_t{1} << 63;
+
+class Channel {
+ public:
+  Channel(const UcxContext& context, Transport& owner, Rank peer, uint32_t incarnation);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  Transport& owner() const { return owner_; }  // for UCX's callbacks
+  Rank peer() const { return peer_; }
+  uint32_t incarnation() const { return incarnation_; }
+  ucp_worker_h worker() const { return worker_; }
+  ucp_ep_h endpoint() const { return endpoint_; }
+  std::string address() const;
+  void connect(const std::string& address);
+  bool connected() const { return endpoint_ != nullptr; }
+  // Closed after its peer was lost: nothing is sent, and what has arrived can still be received.
+  bool closed() const { return closed_; }
+
+  unsigned progress() { return closed_ ? 0 : ucp_worker_progress(worker_); }
+  int event_fd() const { return event_fd_; }
+  // Makes event_fd readable at the next event; false: there is one already, progress instead.
+  bool arm() { return closed_ || ucp_worker_arm(worker_) == UCS_OK; }
+
+  // A receive of the owner's that stays posted; closing withdraws it.
+  void set_standing_receive(void* request) { standing_receive_ = request; }
+
+  // Takes in what has arrived, then force-closes the endpoint, which ends its unfinished sends.
+  void close();
+  // Some request was left inside: the worker must never be touched again, so it is leaked.
+  void abandon() { abandoned_ = true; }
+
+ private:
+  Transport& owner_;
+  Rank peer_;
+  uint32_t incarnation_;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+  void* standing_receive_ = nullptr;
+  int event_fd_ = -1;
+  bool closed_ = false;
+  bool abandoned_ = false;
+};
+
+// Throws FabricError naming the call and UCX's own words.
+void check_ucx(ucs_status_t status, const char* call, Rank peer = kAnyRank);
+
+}  // namespace tutti::process

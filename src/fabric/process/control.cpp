@@ -1,0 +1,139 @@
+#include "fabric/process/control.h"
+
+#include <bit>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace tutti::process {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "frames are little endian");
+
+// Results may hold the parameters of a model.
+constexpr size_t kResultLimit = size_t{1} << 30;
+constexpr size_t kSmallLimit = size_t{1} << 20;
+constexpr size_t kMemberBytes = 5;
+constexpr size_t kOutcomeBytes = 20;
+
+template <class T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+T get(std::string_view& in) {
+  T value;
+  if (in.size() < sizeof value) throw DataError("control message is cut short");
+  std::memcpy(&value, in.data(), sizeof value);
+  in.remove_prefix(sizeof value);
+  return value;
+}
+
+}  // namespace
+
+size_t body_limit(ControlMessage::Type type) {
+  using Type = ControlMessage::Type;
+  switch (type) {
+    case Type::kResult: return kResultLimit;
+    case Type::kWelcome:
+    case Type::kAddress: return kSmallLimit;
+    case Type::kHello:
+    case Type::kReady:
+    case Type::kStart:
+    case Type::kLost:
+    case Type::kJoined:
+    case Type::kWindow:
+    case Type::kStop:
+    case Type::kBye: return 0;
+  }
+  throw DataError("control message of unknown type");
+}
+
+std::string encode(const ControlMessage& message) {
+  if (message.body.size() > body_limit(message.type))
+    throw DataError("control message of " + std::to_string(message.body.size()) +
+                    " bytes is beyond its limit");
+  std::string out;
+  out.reserve(kFrameHeaderBytes + message.body.size());
+  put(out, static_cast<uint32_t>(message.body.size()));
+  put(out, static_cast<uint32_t>(message.type));
+  put(out, static_cast<int32_t>(message.rank));
+  put(out, message.incarnation);
+  put(out, message.number);
+  put(out, uint64_t{0});
+  return out += message.body;
+}
+
+std::optional<ControlMessage> FrameReader::next() {
+  std::string_view in = std::string_view(buffer_).substr(used_);
+  if (in.size() < kFrameHeaderBytes) return std::nullopt;
+  const auto bytes = get<uint32_t>(in);
+  const auto type = get<uint32_t>(in);
+  if (type > 255) throw DataError("control frame is damaged");
+  ControlMessage message;
+  message.type = static_cast<ControlMessage::Type>(type);
+  if (bytes > body_limit(message.type)) throw DataError("control frame is larger than it may be");
+  message.rank = get<int32_t>(in);
+  if (message.rank < kAnyRank || message.rank > kMaxRank)
+    throw DataError("control frame names a rank that cannot be");
+  message.incarnation = get<uint32_t>(in);
+  message.number = get<uint64_t>(in);
+  if (get<uint64_t>(in) != 0) throw DataError("control frame is damaged");
+  if (in.size() < bytes) return std::nullopt;
+  message.body = in.substr(0, bytes);
+  used_ += kFrameHeaderBytes + bytes;
+  if (used_ == buffer_.size() || used_ > kSmallLimit) {
+    buffer_.erase(0, used_);
+    used_ = 0;
+  }
+  return message;
+}
+
+std::string encode_outcome(const NodeOutcome& outcome) {
+  std::string out;
+  put(out, static_cast<uint32_t>(outcome.kind));
+  put(out, static_cast<int32_t>(outcome.exit_code));
+  put(out, static_cast<int32_t>(outcome.lost_peer));
+  put(out, static_cast<uint64_t>(outcome.error.size()));
+  return out + outcome.error + outcome.result;
+}
+
+NodeOutcome decode_outcome(std::string_view body) {
+  if (body.size() < kOutcomeBytes) throw DataError("outcome is cut short");
+  NodeOutcome outcome;
+  const auto kind = get<uint32_t>(body);
+  if (kind > static_cast<uint32_t>(NodeOutcome::Kind::kInterrupted))
+    throw DataError("outcome of unknown kind");
+  outcome.kind = static_cast<NodeOutcome::Kind>(kind);
+  outcome.exit_code = get<int32_t>(body);
+  outcome.lost_peer = get<int32_t>(body);
+  const auto error_bytes = get<uint64_t>(body);
+  if (error_bytes > body.size()) throw DataError("outcome is cut short");
+  outcome.error = body.substr(0, error_bytes);
+  outcome.result = body.substr(error_bytes);
+  return outcome;
+}
+
+std::string encode_roster(const std::vector<Member>& members) {
+  std::string out;
+  for (const Member& member : members) {
+    put(out, static_cast<uint8_t>(member.alive));
+    put(out, member.incarnation);
+  }
+  return out;
+}
+
+std::vector<Member> decode_roster(std::string_view body) {
+  if (body.size() % kMemberBytes != 0) throw DataError("roster is cut short");
+  std::vector<Member> members(body.size() / kMemberBytes);
+  for (Member& member : members) {
+    const auto alive = get<uint8_t>(body);
+    if (alive > 1) throw DataError("roster is damaged");
+    member.alive = alive == 1;
+    member.incarnation = get<uint32_t>(body);
+  }
+  return members;
+}
+
+}  // namespace tutti::process

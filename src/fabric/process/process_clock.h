@@ -1,0 +1,31 @@
+// The wall clock, counted from the start of the run, the same for all nodes of a machine.
+#pragma once
+
+#include <cstdint>
+
+#include "fabric/node.h"
+
+namespace tutti::process {
+
+class Reactor;
+
+int64_t monotonic_ns();
+
+class ProcessClock : public Clock {
+ public:
+  explicit ProcessClock(Reactor& reactor);
+  double now() const override;
+  void sleep(double seconds) override;
+  void charge(const Work& work) override;
+  double load() const override;
+  double busy_s() const override;
+  bool simulated() const override { return false; }
+  bool cost_only() const override { return false; }
+
+ private:
+  Reactor& reactor_;
+  double started_s_;       // this node, which a restart begins later than the run
+  double busy_before_s_;   // a forked node begins with no CPU time, but for its own set-up
+};
+
+}  // namespace tutti::process

@@ -1,0 +1,43 @@
+// A node as a process: what a freshly forked child runs until it exits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/process/process_endpoint.h"
+
+namespace tutti::process {
+
+class ProcessNode : public Node {
+ public:
+  ProcessNode(Reactor& reactor, std::vector<std::string> roles, double timeout_s)
+      : reactor_(reactor),
+        endpoint_(reactor, std::move(roles)),
+        clock_(reactor),
+        timeout_s_(timeout_s) {}
+
+  Endpoint& endpoint() override { return endpoint_; }
+  Clock& clock() override { return clock_; }
+  Membership& membership() override { return reactor_.membership(); }
+  double timeout_s() const override { return timeout_s_; }
+
+ private:
+  Reactor& reactor_;
+  ProcessEndpoint endpoint_;
+  ProcessClock clock_;
+  double timeout_s_;
+};
+
+struct NodeSetup {
+  Rank rank = 0;
+  uint32_t incarnation = 0;
+  const std::vector<std::string>* roles = nullptr;
+  double timeout_s = 120;
+};
+
+// Never returns: connects, runs the body, reports, waits for the launcher's bye and exits.
+[[noreturn]] void run_node(const NodeSetup& setup, Board& board, ControlSocket control,
+                           const Fabric::Body& body);
+
+}  // namespace tutti::process

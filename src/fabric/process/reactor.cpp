@@ -1,0 +1,204 @@
+#include "fabric/process/reactor.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace tutti::process {
+namespace {
+
+using Type = ControlMessage::Type;
+
+// Up to this many nodes each connects to every other before the body starts; in larger runs two
+// nodes connect when the first message asks for it, as few topologies use all pairs.
+constexpr int kDialAllNodes = 16;
+constexpr int kSpins = 50;
+constexpr int64_t kYieldNs = 1'500'000;
+constexpr int64_t kMillisecondNs = 1'000'000;
+
+int cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+void watch_fd(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EEXIST)
+    throw Error(std::string("cannot watch a file descriptor: ") + std::strerror(errno));
+}
+
+}  // namespace
+
+int64_t deadline_after(double timeout_s) {
+  constexpr double kLongestS = 1e9;  // thirty years: what infinity means here
+  return monotonic_ns() + static_cast<int64_t>(std::clamp(timeout_s, 0.0, kLongestS) * 1e9);
+}
+
+Reactor::Reactor(Board& board, ControlSocket control, Rank rank, uint32_t incarnation)
+    : board_(board),
+      control_(std::move(control)),
+      rank_(rank),
+      incarnation_(incarnation),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      windows_(static_cast<size_t>(board.nodes())),
+      spins_(board.nodes() > cores() ? 0 : kSpins) {
+  watch_fd(epoll_.get(), control_.fd());
+  watch_fd(epoll_.get(), board_.bell(rank));
+  control_.post({Type::kHello, rank, incarnation, 0, {}});
+  while (!welcome_) {
+    read_mail();
+    if (!welcome_) block(deadline_after(1));
+  }
+}
+
+void Reactor::get_ready(double timeout_s) {
+  const int nodes = board_.nodes();
+  if (nodes <= kDialAllNodes)
+    for (Rank rank = 0; rank < nodes; ++rank)
+      if (rank != rank_) transport_->dial(rank);
+  // A node that comes back does not wait for peers who may be computing: messages queue meanwhile.
+  if (nodes <= kDialAllNodes && incarnation_ == 0) {
+    const auto connected = [&] {
+      for (Rank rank = 0; rank < nodes; ++rank)
+        if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank))
+          return false;
+      return true;
+    };
+    if (!until_uninterrupted(connected, timeout_s))
+      throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, "nodes could not connect in time");
+  }
+  control_.post({Type::kReady, rank_, incarnation_, 0, {}});
+  if (!until_uninterrupted([&] { return start_; }, timeout_s))
+    throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, "the launcher gave no start");
+}
+
+void Reactor::announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes) {
+  control_.post({Type::kWindow, rank_, losses_, bytes, {}}, std::move(memory));
+  control_.drain();
+}
+
+void Reactor::report(const NodeOutcome& outcome) {
+  // The buffers of the body are gone. After a failure the peers are told that this node is lost,
+  // and from then on nothing may be read from or written to them on its behalf.
+  transport_->cancel_all();
+  const bool serve = outcome.kind == NodeOutcome::Kind::kDone;
+  control_.post({Type::kResult, rank_, incarnation_, 0, encode_outcome(outcome)});
+  control_.drain();
+  if (serve) {
+    while (!bye_) until_uninterrupted([&] { return bye_; }, 60);
+    return;
+  }
+  while (!bye_) {
+    block(deadline_after(1));
+    control_.fill();
+    while (const auto message = control_.next()) bye_ = bye_ || message->type == Type::kBye;
+  }
+}
+
+Reactor::Pause Reactor::yield(int64_t& idle_since_ns, int64_t deadline_ns) {
+  const int64_t now_ns = monotonic_ns();
+  if (now_ns >= deadline_ns) return Pause::kOver;
+  if (idle_since_ns == 0) idle_since_ns = now_ns;
+  if (now_ns - idle_since_ns < kYieldNs || deadline_ns - now_ns < kMillisecondNs) {
+    sched_yield();
+    return Pause::kYielded;
+  }
+  idle_since_ns = 0;
+  return Pause::kSleep;
+}
+
+bool Reactor::may_sleep() {
+  return transport_->arm() && !transport_->offers_taken() && !has_mail();
+}
+
+void Reactor::block(int64_t deadline_ns) {
+  const int64_t left_ms = (deadline_ns - monotonic_ns()) / kMillisecondNs;
+  std::array<epoll_event, 16> events;
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                               static_cast<int>(std::clamp<int64_t>(left_ms, 0, 10'000)));
+  for (int i = 0; i < count; ++i) {
+    const int fd = events[static_cast<size_t>(i)].data.fd;
+    if (fd == board_.bell(rank_)) board_.silence(rank_);
+    if (fd == control_.fd()) mail_left_ = true;
+  }
+}
+
+void Reactor::read_mail() {
+  news_seen_ = board_.news().load(std::memory_order_acquire);
+  // Without its launcher a node has no peers and no purpose; normally it is dead by now.
+  if (!control_.fill()) _exit(1);
+  mail_left_ = false;
+  while (const auto message = control_.next()) {
+    handle(*message);
+    // Who waits must notice a loss even if the peer is back by now: look before reading on.
+    if (message->type == Type::kLost) {
+      mail_left_ = true;
+      return;
+    }
+  }
+}
+
+void Reactor::read_all_mail() {
+  while (has_mail()) read_mail();
+}
+
+void Reactor::handle(const ControlMessage& message) {
+  switch (message.type) {
+    case Type::kWelcome: {
+      std::vector<Member> members = decode_roster(message.body);
+      if (members.size() != static_cast<size_t>(board_.nodes()))
+        throw DataError("the launcher's roster is of another size");
+      losses_ = static_cast<uint32_t>(message.number);
+      transport_ = std::make_unique<Transport>(
+          board_, rank_,
+          [this](Rank to, const std::string& address) {
+            control_.post({Type::kAddress, to, incarnation_, membership_->known(to).incarnation,
+                           address});
+            control_.drain();
+          },
+          [this](int fd) { watch_fd(epoll_.get(), fd); });
+      for (size_t rank = 0; rank < members.size(); ++rank) {
+        transport_->join(static_cast<Rank>(rank), members[rank].incarnation);
+        if (!members[rank].alive) transport_->lose(static_cast<Rank>(rank));
+      }
+      membership_ =
+          std::make_unique<ProcessMembership>(std::move(members), [this] { read_all_mail(); });
+      welcome_ = true;
+      break;
+    }
+    case Type::kAddress:
+      transport_->on_address(message.rank, message.incarnation, message.body);
+      break;
+    case Type::kLost:
+      ++losses_;
+      for (auto& offers : windows_) offers.clear();
+      membership_->lose(message.rank);
+      transport_->lose(message.rank);
+      break;
+    case Type::kJoined:
+      transport_->join(message.rank, message.incarnation);
+      membership_->join(message.rank, message.incarnation);
+      break;
+    case Type::kWindow:
+      windows_of(message.rank).push_back({control_.take_descriptor(), message.number});
+      break;
+    case Type::kStart: start_ = true; break;
+    case Type::kBye: bye_ = true; break;
+    case Type::kStop: break;  // the board says so too; this only wakes
+    case Type::kHello:
+    case Type::kReady:
+    case Type::kResult: throw DataError("the launcher sent a message that only nodes send");
+  }
+}
+
+}  // namespace tutti::process

@@ -1,0 +1,136 @@
+// The reactor: what every call of a node that waits does meanwhile. It moves messages, reads the
+// launcher's mail, and waits without wasting the machine: it looks again at once for a moment, then
+// yields the core to its neighbours (which is what lets eight nodes share two cores), then blocks.
+#pragma once
+
+#include <sched.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fabric/process/board.h"
+#include "fabric/process/control_socket.h"
+#include "fabric/process/process_clock.h"
+#include "fabric/process/process_membership.h"
+#include "fabric/process/transport.h"
+
+namespace tutti::process {
+
+// A window that its owner has announced: memory to map.
+struct WindowOffer {
+  FileDescriptor memory;
+  uint64_t bytes = 0;
+};
+
+class Reactor {
+ public:
+  // Says hello and waits for the launcher's welcome.
+  Reactor(Board& board, ControlSocket control, Rank rank, uint32_t incarnation);
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  Board& board() { return board_; }
+  Rank rank() const { return rank_; }
+  Transport& transport() { return *transport_; }
+  ProcessMembership& membership() { return *membership_; }
+
+  // Connects to all peers (few) or to none yet (many), and waits for the launcher's start.
+  void get_ready(double timeout_s);
+  void announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes);
+  std::deque<WindowOffer>& windows_of(Rank rank) { return windows_[static_cast<size_t>(rank)]; }
+  // Sends the outcome, then stays until the launcher lets it go; serves its peers if it may.
+  void report(const NodeOutcome& outcome);
+
+  // One round: messages and mail.
+  void progress() {
+    transport_->progress();
+    if (has_mail()) read_mail();
+  }
+  // Only what the launcher has said, for calls that do not wait.
+  void look() {
+    if (has_mail()) read_mail();
+  }
+  void check_stop() {
+    if (stopping()) throw InterruptedError();
+  }
+  bool stopping() { return board_.stop().load(std::memory_order_relaxed) != 0; }
+
+  // Makes progress until `done()`; false when the time is over. Throws InterruptedError.
+  template <class Done>
+  bool until(Done done, double timeout_s) {
+    check_stop();
+    return pass_time(done, timeout_s, true);
+  }
+  // The same for what must be brought to an end even if the node should stop.
+  template <class Done>
+  bool until_uninterrupted(Done done, double timeout_s) {
+    return pass_time(done, timeout_s, false);
+  }
+
+  // How often to look again before yielding: not at all when there are more nodes than cores.
+  int spins() const { return spins_; }
+
+ private:
+  template <class Done>
+  bool pass_time(Done done, double timeout_s, bool interruptible);
+  enum class Pause { kOver, kYielded, kSleep };
+  // Yields, unless nothing has happened for so long that the node had better sleep.
+  Pause yield(int64_t& idle_since_ns, int64_t deadline_ns);
+  // True when every source of events will wake a sleeper, and none has something already.
+  bool may_sleep();
+  void block(int64_t deadline_ns);
+
+  bool has_mail() {
+    return mail_left_ || board_.news().load(std::memory_order_acquire) != news_seen_;
+  }
+  void read_mail();
+  void read_all_mail();
+  void handle(const ControlMessage& message);
+
+  Board& board_;
+  ControlSocket control_;
+  Rank rank_;
+  uint32_t incarnation_;
+  FileDescriptor epoll_;
+  std::unique_ptr<ProcessMembership> membership_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<std::deque<WindowOffer>> windows_;
+  uint32_t losses_ = 0;
+  uint32_t news_seen_ = 0;
+  bool mail_left_ = false;
+  bool welcome_ = false;
+  bool start_ = false;
+  bool bye_ = false;
+  int spins_ = 0;
+};
+
+int64_t deadline_after(double timeout_s);
+
+template <class Done>
+bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {
+  progress();
+  if (done()) return true;
+  if (timeout_s <= 0) return false;
+  const int64_t deadline_ns = deadline_after(timeout_s);
+  int64_t idle_since_ns = 0;
+  for (int round = 0;; ++round) {
+    progress();
+    if (done()) return true;
+    if (interruptible) check_stop();
+    if (round < spins_) {
+      __builtin_ia32_pause();
+      continue;
+    }
+    const Pause pause = yield(idle_since_ns, deadline_ns);
+    if (pause == Pause::kOver) return false;
+    if (pause == Pause::kYielded) continue;
+    // Whoever changes something after this rings; whoever did before is seen by the second look.
+    board_.fall_asleep(rank_);
+    if (!done() && may_sleep()) block(deadline_ns);
+    board_.wake_up(rank_);
+  }
+}
+
+}  // namespace tutti::process

@@ -1,0 +1,50 @@
+// A window of shared memory: each node owns one memory file, without a name, and maps all of them.
+//
+// A file begins with the slots, one cache line each, and the buffer follows on the next page. The
+// files travel through the launcher as descriptors, so that a node that was started later maps them
+// like any other, and they vanish with the last process that holds them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fabric/node.h"
+#include "fabric/process/reactor.h"
+
+namespace tutti::process {
+
+class SharedWindow : public Window {
+ public:
+  SharedWindow(Reactor& reactor, std::vector<std::span<std::byte>> files);
+  ~SharedWindow() override;
+  SharedWindow(const SharedWindow&) = delete;
+  SharedWindow& operator=(const SharedWindow&) = delete;
+
+  std::span<std::byte> of(Rank rank) override;
+  void post(int slot, uint64_t value) override;
+  Completion await(Rank rank, int slot, uint64_t value, double timeout_s) override;
+
+  struct alignas(64) Slot {
+    std::atomic<uint64_t> value{0};
+    std::atomic<uint32_t> sleepers{0};  // who may be blocked; a node that died stays counted
+  };
+  static constexpr size_t kHeaderBytes = kSlots * sizeof(Slot);
+
+ private:
+  Slot& slot_of(Rank rank, int slot) {
+    return reinterpret_cast<Slot*>(files_[static_cast<size_t>(rank)].data())[slot];
+  }
+  void wake_sleepers();
+  Completion await_slowly(Rank rank, int slot, uint64_t value, double timeout_s);
+
+  Reactor& reactor_;
+  std::vector<std::span<std::byte>> files_;
+};
+
+// Collective. Throws FabricError when a member is lost, or when not all came within the time.
+std::unique_ptr<Window> open_shared_window(Reactor& reactor, size_t bytes, double timeout_s);
+
+}  // namespace tutti::process

@@ -1,0 +1,222 @@
+#include "fabric/process/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "fabric/process/lifeline.h"
+#include "fabric/process/process_node.h"
+
+namespace tutti::process {
+namespace {
+
+using Type = ControlMessage::Type;
+
+constexpr int kRoundMs = 50;  // how soon a stop is noticed that interrupts no system call
+constexpr double kByeS = 2;
+
+std::string describe_death(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) return fmt::format("exited with code {}", info.si_status);
+  return fmt::format("was killed by signal {} ({})", info.si_status, strsignal(info.si_status));
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const std::vector<std::string>& roles, const ProcessOptions& options,
+                       const Fabric::Body& body, const std::atomic<bool>& stop)
+    : roles_(roles),
+      options_(options),
+      body_(body),
+      stop_(stop),
+      board_(static_cast<int>(roles.size())),
+      children_(roles.size()) {
+  board_.set_start_ns(monotonic_ns());
+  for (Child& child : children_) child.restarts_left = options.restarts;
+}
+
+Supervisor::~Supervisor() {
+  for (Child& child : children_) {
+    if (child.pid == 0) continue;
+    kill(child.pid, SIGKILL);
+    waitpid(child.pid, nullptr, 0);
+    sweep_segments_of(child.pid);
+  }
+}
+
+std::vector<NodeOutcome> Supervisor::run() {
+  for (Rank rank = 0; rank < size(); ++rank) start(rank);
+  while (!all_ended()) {
+    supervise();
+    check_startup();
+    check_stop();
+  }
+  dismiss();
+  std::vector<NodeOutcome> outcomes;
+  for (Child& child : children_) outcomes.push_back(std::move(child.outcome));
+  return outcomes;
+}
+
+void Supervisor::start(Rank rank) {
+  auto [ours, theirs] = control_pair();
+  std::fflush(nullptr);  // or the child would write our buffers a second time
+  const pid_t launcher = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw Error(std::string("cannot start a node: ") + std::strerror(errno));
+  if (pid == 0) {
+    die_with(launcher);
+    signal(SIGINT, SIG_IGN);  // the launcher hears of it and tells the nodes to stop
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    // A descriptor that another node's launcher side is reached by must not live on in here.
+    for (Child& other : children_) {
+      if (other.control) other.control->close();
+      other.pidfd.reset();
+      other.windows.clear();
+    }
+    ours.reset();
+    const NodeSetup setup{rank, child(rank).incarnation, &roles_, options_.timeout_s};
+    run_node(setup, board_, ControlSocket(std::move(theirs)), body_);
+  }
+  Child& started = child(rank);
+  started.pid = pid;
+  started.pidfd = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (started.pidfd.get() < 0)
+    throw Error(std::string("cannot watch a node: ") + std::strerror(errno));
+  started.control = std::make_unique<ControlSocket>(std::move(ours));
+  started.greeted = started.ready = started.lost = false;
+}
+
+void Supervisor::supervise() {
+  std::vector<pollfd> polled;
+  for (const Child& child : children_) {
+    const bool open = child.control && child.control->fd() >= 0;
+    const bool backlog = open && !child.control->flush();
+    const auto events = static_cast<short>(POLLIN | (backlog ? POLLOUT : 0));
+    polled.push_back({open ? child.control->fd() : -1, events, 0});
+    polled.push_back({child.pid != 0 ? child.pidfd.get() : -1, POLLIN, 0});
+  }
+  if (poll(polled.data(), polled.size(), kRoundMs) <= 0) return;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    const pollfd& control = polled[static_cast<size_t>(rank) * 2];
+    const pollfd& process = polled[static_cast<size_t>(rank) * 2 + 1];
+    if (control.revents & (POLLIN | POLLHUP | POLLERR)) listen(rank);
+    if (control.revents & POLLOUT) {
+      child(rank).control->flush();
+      board_.news().fetch_add(1, std::memory_order_release);
+    }
+    if (process.revents != 0) bury(rank);
+  }
+  start_when_ready();
+}
+
+void Supervisor::listen(Rank rank) {
+  try {
+    const bool open = child(rank).control->fill();
+    while (const auto message = child(rank).control->next()) handle(rank, *message);
+    if (!open) child(rank).control->close();
+  } catch (const DataError& error) {
+    // Who speaks nonsense is not a member any more; its death comes through the pidfd.
+    std::fprintf(stderr, "tutti: rank %d: %s\n", rank, error.what());
+    kill(child(rank).pid, SIGKILL);
+    child(rank).control->close();
+  }
+}
+
+void Supervisor::check_startup() {
+  if (started_) return;
+  const double elapsed_s = static_cast<double>(monotonic_ns() - board_.start_ns()) * 1e-9;
+  if (elapsed_s < options_.timeout_s) return;
+  for (Child& child : children_)
+    if (!child.ready && child.pid != 0) kill(child.pid, SIGKILL);
+}
+
+void Supervisor::start_when_ready() {
+  if (started_) {
+    for (Rank rank = 0; rank < size(); ++rank) {
+      if (!child(rank).ready || child(rank).incarnation == 0) continue;
+      child(rank).ready = false;
+      tell(rank, {Type::kStart, rank, 0, 0, {}});
+    }
+    return;
+  }
+  for (const Child& child : children_)
+    if (!child.ready && child.pid != 0 && !child.ended) return;
+  started_ = true;
+  startup_s_ = static_cast<double>(monotonic_ns() - board_.start_ns()) * 1e-9;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    child(rank).ready = false;
+    tell(rank, {Type::kStart, rank, 0, 0, {}});
+  }
+}
+
+void Supervisor::check_stop() {
+  if (!stopping_ && stop_.load()) {
+    stopping_ = true;
+    kill_at_ns_ = deadline_after(options_.stop_s);
+    board_.stop().store(1);
+    for (Rank rank = 0; rank < size(); ++rank) tell(rank, {Type::kStop, rank, 0, 0, {}});
+  }
+  if (!stopping_ || monotonic_ns() < kill_at_ns_) return;
+  for (Child& child : children_)
+    if (!child.ended && child.pid != 0) kill(child.pid, SIGKILL);
+}
+
+bool Supervisor::all_ended() const {
+  return std::all_of(children_.begin(), children_.end(),
+                     [](const Child& child) { return child.ended; });
+}
+
+void Supervisor::bury(Rank rank) {
+  Child& dead = child(rank);
+  // What it said before it died counts: its result may be on the way.
+  if (dead.control->fd() >= 0) listen(rank);
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(dead.pid), &info, WEXITED | WNOHANG) != 0 ||
+      info.si_pid == 0)
+    return;
+  sweep_segments_of(dead.pid);
+  dead.pid = 0;
+  dead.pidfd.reset();
+  dead.control->close();
+  tell_lost(rank);
+  if (dead.ended) return;
+  if (dead.restarts_left > 0 && !stopping_) {
+    --dead.restarts_left;
+    ++dead.incarnation;
+    start(rank);
+    return;
+  }
+  NodeOutcome outcome;
+  outcome.kind = NodeOutcome::Kind::kLost;
+  outcome.exit_code = kExitPeerLost;
+  outcome.error = fmt::format("rank {} {}", rank, describe_death(info));
+  dead.outcome = std::move(outcome);
+  dead.ended = true;
+}
+
+void Supervisor::dismiss() {
+  for (Rank rank = 0; rank < size(); ++rank) tell(rank, {Type::kBye, rank, 0, 0, {}});
+  const int64_t deadline_ns = deadline_after(kByeS);
+  const auto running = [&] {
+    return std::any_of(children_.begin(), children_.end(),
+                       [](const Child& child) { return child.pid != 0; });
+  };
+  while (running()) {
+    if (monotonic_ns() > deadline_ns)
+      for (const Child& child : children_)
+        if (child.pid != 0) kill(child.pid, SIGKILL);
+    supervise();
+  }
+}
+
+}  // namespace tutti::process

@@ -1,0 +1,101 @@
+// What the launcher does with the messages of its nodes.
+#include <utility>
+
+#include "core/error.h"
+#include "fabric/process/supervisor.h"
+
+namespace tutti::process {
+
+using Type = ControlMessage::Type;
+
+void Supervisor::tell(Rank rank, const Message& message,
+                      std::shared_ptr<FileDescriptor> attached) {
+  Child& to = child(rank);
+  if (!to.control || to.control->fd() < 0) return;
+  to.control->post(message, std::move(attached));
+  // After the message, so that who sees the new count finds the message too.
+  board_.news().fetch_add(1, std::memory_order_release);
+}
+
+// To those only who have been welcomed: the others learn the state of affairs from their welcome.
+void Supervisor::tell_others(Rank about, const Message& message,
+                             const std::shared_ptr<FileDescriptor>& attached) {
+  for (Rank rank = 0; rank < size(); ++rank)
+    if (rank != about && child(rank).greeted) tell(rank, message, attached);
+}
+
+void Supervisor::tell_lost(Rank rank) {
+  Child& gone = child(rank);
+  if (gone.lost) return;
+  gone.lost = true;
+  // Collective openings that were under way cannot be completed; everybody forgets them.
+  ++losses_;
+  for (Child& other : children_) other.windows.clear();
+  if (gone.greeted) tell_others(rank, {Type::kLost, rank, gone.incarnation, 0, {}});
+  gone.greeted = false;
+}
+
+void Supervisor::handle(Rank rank, const Message& message) {
+  Child& from = child(rank);
+  switch (message.type) {
+    case Type::kHello: greet(rank); break;
+    case Type::kReady: from.ready = true; break;
+    case Type::kAddress: {
+      if (message.rank < 0 || message.rank >= size()) throw DataError("no such rank");
+      const Child& to = child(message.rank);
+      // For a member that is gone or has been replaced meanwhile it is of no use.
+      if (to.lost || to.incarnation != message.number) break;
+      tell(message.rank, {Type::kAddress, rank, from.incarnation, 0, message.body});
+      break;
+    }
+    case Type::kWindow: forward_window(rank, message); break;
+    case Type::kResult: settle(rank, decode_outcome(message.body)); break;
+    case Type::kWelcome:
+    case Type::kStart:
+    case Type::kLost:
+    case Type::kJoined:
+    case Type::kStop:
+    case Type::kBye: throw DataError("a node sent a message that only the launcher sends");
+  }
+}
+
+void Supervisor::greet(Rank rank) {
+  Child& fresh = child(rank);
+  if (fresh.greeted) throw DataError("a node said hello twice");
+  std::vector<Member> members;
+  for (const Child& other : children_) members.push_back({!other.lost, other.incarnation});
+  members[static_cast<size_t>(rank)].alive = true;
+  tell(rank, {Type::kWelcome, rank, fresh.incarnation, losses_, encode_roster(members)});
+  if (fresh.incarnation > 0)
+    tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
+  fresh.greeted = true;
+  // A collective opening that the others have begun is open to it too.
+  for (Rank other = 0; other < size(); ++other)
+    for (const Child::Announced& window : child(other).windows)
+      tell(rank, {Type::kWindow, other, 0, window.bytes, {}}, window.memory);
+}
+
+void Supervisor::forward_window(Rank rank, const Message& message) {
+  auto memory = std::make_shared<FileDescriptor>(child(rank).control->take_descriptor());
+  // Its owner had not heard of a loss that ended this opening; by now it has.
+  if (message.incarnation != losses_) return;
+  const Message forwarded{Type::kWindow, rank, 0, message.number, {}};
+  tell(rank, forwarded, memory);
+  tell_others(rank, forwarded, memory);
+  child(rank).windows.push_back({memory, message.number});
+  for (const Child& other : children_)
+    if (other.windows.empty()) return;
+  for (Child& other : children_) other.windows.erase(other.windows.begin());
+}
+
+void Supervisor::settle(Rank rank, NodeOutcome outcome) {
+  Child& from = child(rank);
+  if (from.ended) throw DataError("a node sent two results");
+  const bool failed = outcome.kind == NodeOutcome::Kind::kFailed;
+  from.outcome = std::move(outcome);
+  from.ended = true;
+  // Nobody should wait for a node that has given up.
+  if (failed) tell_lost(rank);
+}
+
+}  // namespace tutti::process

@@ -1,0 +1,136 @@
+// Channels, loss and progress. The life of a single message is in transport_messages.cpp.
+#include "fabric/process/transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace tutti::process {
+
+Transport::Transport(Board& board, Rank rank, Announce announce, Watch watch)
+    : board_(board),
+      rank_(rank),
+      announce_(std::move(announce)),
+      watch_(std::move(watch)),
+      rendezvous_(board, rank),
+      peers_(static_cast<size_t>(board.nodes())) {}
+
+void Transport::dial(Rank rank) {
+  Peer& other = peer(rank);
+  if (other.channel || !other.alive) return;
+  other.channel = std::make_unique<Channel>(context_, *this, rank, other.incarnation);
+  channels_.push_back(other.channel.get());
+  watch_(other.channel->event_fd());
+  expect_pulls(*other.channel);
+  if (rank == rank_)
+    other.channel->connect(other.channel->address());
+  else
+    announce_(rank, other.channel->address());
+}
+
+void Transport::on_address(Rank rank, uint32_t incarnation, const std::string& address) {
+  Peer& other = peer(rank);
+  if (!other.alive || other.incarnation != incarnation) return;
+  dial(rank);
+  if (!other.channel->connected()) other.channel->connect(address);
+  flush_queues();
+}
+
+bool Transport::connected(Rank rank) const {
+  const Peer& other = peers_[static_cast<size_t>(rank)];
+  return other.channel && other.channel->connected();
+}
+
+void Transport::lose(Rank rank) {
+  Peer& other = peer(rank);
+  other.alive = false;
+  Channel* channel = other.channel.get();
+  if (channel) {
+    // What has arrived counts as arrived: UCX matches it with the receives that wait for it.
+    channel->close();
+    std::erase(channels_, channel);
+    settle_claims();
+    match_deferred(*channel);
+    settle_claims();
+  }
+  check_offers();
+  operations_.for_each_pending([&](Operation& operation) {
+    if (operation.peer == rank || operation.source == rank) end_by_loss(operation, channel);
+  });
+  queued_ -= other.queue.size();
+  other.queue.clear();
+  std::erase_if(pulls_, [&](const Pull& pull) { return pull.channel == channel; });
+}
+
+void Transport::end_by_loss(Operation& operation, Channel* channel) {
+  if (operation.in_ucx && operation.request && !operation.sending)
+    ucp_request_cancel(channel->worker(), operation.request);
+  if (operation.in_ucx) {
+    // Half arrived, or half sent. The channel makes no progress any more, so its buffer is free.
+    channel->abandon();
+    operation.in_ucx = false;
+  }
+  if (operation.phase == Phase::kOffered) {
+    rendezvous_.close(operation);
+    std::erase(offered_, &operation);
+  }
+  std::erase(deferred_, &operation);
+  if (operation.peer == kAnyRank) {  // somebody else may still send what it waits for
+    operation.source = kAnyRank;
+    operation.phase = Phase::kDeferred;
+    deferred_.push_front(&operation);
+    return;
+  }
+  end(operation, State::kPeerLost, 0);
+}
+
+void Transport::join(Rank rank, uint32_t incarnation) {
+  Peer& other = peer(rank);
+  if (other.channel) retired_.push_back(std::move(other.channel));
+  other.alive = true;
+  other.incarnation = incarnation;
+}
+
+void Transport::progress() {
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    Channel& channel = *channels_[i];
+    if (channel.progress() != 0 && !deferred_.empty()) match_deferred(channel);
+  }
+  settle_claims();
+  if (!offered_.empty() && rendezvous_.any_taken()) check_offers();
+  if (!pulls_.empty()) serve_pulls();
+  if (queued_ != 0) flush_queues();
+}
+
+bool Transport::arm() {
+  return std::all_of(channels_.begin(), channels_.end(), [](Channel* c) { return c->arm(); });
+}
+
+void Transport::flush_queues() {
+  for (Peer& other : peers_) {
+    while (!other.queue.empty() && other.channel && other.channel->connected()) {
+      Operation& operation = *other.queue.front();
+      if (!transmit(operation)) break;
+      other.queue.pop_front();
+      --queued_;
+    }
+  }
+}
+
+void Transport::check_offers() {
+  std::erase_if(offered_, [&](Operation* operation) {
+    if (!rendezvous_.taken(*operation)) return false;
+    rendezvous_.close(*operation);
+    end(*operation, State::kDone, operation->bytes);
+    return true;
+  });
+}
+
+void Transport::cancel_all() {
+  operations_.for_each_pending([&](Operation& operation) {
+    if (!try_cancel(operation)) give_up(operation);
+  });
+}
+
+}  // namespace tutti::process

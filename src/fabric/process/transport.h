@@ -1,0 +1,114 @@
+// Transport: moves the messages of one node. Knows channels and operations; knows nothing of the
+// launcher, of deadlines or of sleeping, which are the reactor's.
+//
+// Everything here happens inside a call of the node: there are no threads, and UCX calls back only
+// from within progress().
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fabric/node.h"
+#include "fabric/process/board.h"
+#include "fabric/process/channel.h"
+#include "fabric/process/operation.h"
+#include "fabric/process/rendezvous.h"
+
+namespace tutti::process {
+
+class Transport {
+ public:
+  // `announce(rank, address)` lets `rank` know how to connect to us.
+  using Announce = std::function<void(Rank, const std::string&)>;
+  // `watch(fd)` adds the event fd of a new channel to what the node sleeps on.
+  using Watch = std::function<void(int)>;
+  Transport(Board& board, Rank rank, Announce announce, Watch watch);
+
+  // Membership, as the launcher tells it.
+  void dial(Rank rank);  // begins to connect; does nothing if that has begun
+  void on_address(Rank rank, uint32_t incarnation, const std::string& address);
+  void lose(Rank rank);
+  void join(Rank rank, uint32_t incarnation);
+  bool connected(Rank rank) const;
+
+  Operation& send(Rank to, Tag tag, std::span<const std::byte> data);
+  Operation& receive(Rank from, Tag tag, std::span<std::byte> buffer);
+  // True when the operation has ended, its buffer free; false when it must first make progress.
+  bool try_cancel(Operation& operation);
+  // What remains when it makes none: gives up the channel, so that nothing touches the buffer.
+  void give_up(Operation& operation);
+  void cancel_all();  // the body is over: its buffers are gone
+
+  OperationTable& operations() { return operations_; }
+  Traffic traffic() const { return traffic_; }
+
+  void progress();
+  bool arm();  // false: there is something to do already
+  // For a last look before sleeping: some offer was taken that check_offers() has not seen.
+  bool offers_taken() { return !offered_.empty() && rendezvous_.news(); }
+
+ private:
+  struct Peer {
+    bool alive = true;
+    uint32_t incarnation = 0;
+    std::unique_ptr<Channel> channel;
+    std::deque<Operation*> queue;  // sends that cannot begin yet, in order
+  };
+  struct Pull {
+    Channel* channel;
+    uint64_t notice;
+  };
+  using Phase = Operation::Phase;
+
+  Peer& peer(Rank rank) { return peers_[static_cast<size_t>(rank)]; }
+  void end(Operation& operation, State state, size_t bytes);
+  Operation& begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes);
+
+  bool transmit(Operation& operation);  // false: not now
+  void notify(Channel& channel, uint64_t tag);
+  void flush_queues();
+  void check_offers();
+  void serve_pulls();
+
+  void post_receive(Operation& operation, Channel& channel);
+  void defer(Operation& operation);
+  void match_deferred(Channel& channel);
+  bool take_arrived(Operation& operation, Channel& channel);
+  void receive_from_lost(Operation& operation);
+  void settle_claims();
+  void claim(Operation& operation);
+  void pull(Operation& operation);
+  void expect_pulls(Channel& channel);
+  void end_by_loss(Operation& operation, Channel* channel);
+
+  static void on_sent(void* request, ucs_status_t status, void* operation);
+  static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                          void* operation);
+  static void on_pull(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                      void* channel);
+  static void on_discarded(void* request, ucs_status_t status, void* unused);
+
+  Board& board_;
+  Rank rank_;
+  Announce announce_;
+  Watch watch_;
+  UcxContext context_;
+  Rendezvous rendezvous_;
+  OperationTable operations_;
+  std::vector<Peer> peers_;
+  std::vector<Channel*> channels_;                   // those that progress
+  std::vector<std::unique_ptr<Channel>> retired_;    // of earlier incarnations
+  std::deque<Operation*> deferred_;                  // in the order they were posted
+  std::vector<Operation*> claims_;
+  std::vector<Operation*> offered_;
+  std::vector<Pull> pulls_;
+  size_t queued_ = 0;
+  size_t next_source_ = 0;  // receives from anybody look at the peers in turn, from here on
+  Traffic traffic_;
+};
+
+}  // namespace tutti::process
