@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ struct Example {
 
   // The gradient as a vector of its own, with nothing of what the buffer held before.
   std::vector<float> gradient(const Batch& batch, float scale = 1) {
-    gradients.assign(gradients.size(), 123.0F);
+    gradients.assign(gradients.size(), std::numeric_limits<float>::quiet_NaN());
     model->gradient(batch, scale, {});
     return gradients;
   }

@@ -1,26 +1,21 @@
 #include "models/torch/convolution.h"
 
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "models/torch/gemm.h"
+
 namespace tutti {
 namespace {
 
 constexpr std::array<int64_t, 2> kZero = {0, 0}, kOne = {1, 1};
-constexpr size_t kPatchFloats = size_t{128} << 10;  // half a MiB: stays in a core's cache
+constexpr int64_t kPatchFloats = 128 << 10;  // half a MiB: stays in a core's cache
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
-
-// A channels-last tensor as a matrix: a row for each pixel (or output channel, of weights).
-at::Tensor rows_of(const at::Tensor& tensor, int64_t columns) {
-  return tensor.permute({0, 2, 3, 1}).view({-1, columns});
-}
 
 PatchShape patch_shape(const Layer& layer) {
   return {.height = static_cast<size_t>(layer.input[1]),
@@ -32,11 +27,7 @@ PatchShape patch_shape(const Layer& layer) {
 }  // namespace
 
 Convolution::Convolution(const Layer& layer, Weights weights)
-    : shape_(patch_shape(layer)), weights_(std::move(weights)) {
-  const auto columns = static_cast<int64_t>(shape_.columns());
-  weight_rows_ = rows_of(weights_.weight, columns);
-  weight_slope_rows_ = rows_of(weights_.weight_slope, columns);
-}
+    : shape_(patch_shape(layer)), weights_(std::move(weights)) {}
 
 at::Tensor Convolution::forward(const at::Tensor& x, const Pass&) {
   x_ = x.contiguous(kChannelsLast);
@@ -64,22 +55,22 @@ at::Tensor Convolution::backward_all(const at::Tensor& slope) {
   const int64_t samples = slope.size(0), outputs = slope.size(1);
   const auto rows = static_cast<int64_t>(shape_.rows());
   const auto columns = static_cast<int64_t>(shape_.columns());
-  const int64_t most =
-      std::max<int64_t>(1, static_cast<int64_t>(kPatchFloats / (shape_.rows() * shape_.columns())));
-  const at::Tensor slope_rows = rows_of(slope, outputs);
+  const int64_t most = std::max<int64_t>(1, kPatchFloats / (rows * columns));
+  patches_.resize(static_cast<size_t>(std::min(most, samples) * rows * columns));
   resized(x_slope_, {samples, x_.size(2), x_.size(3), x_.size(1)});
   for (int64_t first = 0; first < samples; first += most) {
     const int64_t count = std::min(most, samples - first);
     const auto n = static_cast<size_t>(count);
     const size_t offset = static_cast<size_t>(first) * shape_.image();
-    const at::Tensor part = slope_rows.narrow(0, first * rows, count * rows);
-    float* patches = resized(patches_, {count * rows, columns}).data_ptr<float>();
-    gather_patches(shape_, n, x_.data_ptr<float>() + offset, patches);
-    at::addmm_out(weight_slope_rows_, weight_slope_rows_, part.t(), patches_, first > 0 ? 1 : 0, 1);
-    at::mm_out(patches_, part, weight_rows_);
-    scatter_patches(shape_, n, patches, x_slope_.data_ptr<float>() + offset);
+    const float* part = slope.data_ptr<float>() + first * rows * outputs;
+    gather_patches(shape_, n, x_.data_ptr<float>() + offset, patches_.data());
+    multiply(outputs, columns, count * rows, Turn::kYes, part, Turn::kNo, patches_.data(),
+             weights_.weight_slope.data_ptr<float>(), /*add=*/first > 0);
+    multiply(count * rows, columns, outputs, Turn::kNo, part, Turn::kNo,
+             weights_.weight.data_ptr<float>(), patches_.data());
+    scatter_patches(shape_, n, patches_.data(), x_slope_.data_ptr<float>() + offset);
   }
-  at::sum_out(weights_.bias_slope, slope_rows, 0);
+  at::sum_out(weights_.bias_slope, slope, {0, 2, 3});
   return x_slope_.permute({0, 3, 1, 2});
 }
 

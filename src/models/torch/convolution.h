@@ -19,8 +19,8 @@ class Convolution : public Operation {
 
   PatchShape shape_;
   Weights weights_;
-  at::Tensor weight_rows_, weight_slope_rows_;  // a row for each output channel
-  at::Tensor x_, patches_;
+  std::vector<float> patches_;
+  at::Tensor x_;
   at::Tensor x_slope_;  // in memory order: sample, height, width, channel
 };
 

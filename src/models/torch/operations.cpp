@@ -1,7 +1,5 @@
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sum.h>
@@ -13,6 +11,7 @@
 #include "core/error.h"
 #include "models/dropout.h"
 #include "models/torch/convolution.h"
+#include "models/torch/gemm.h"
 #include "models/torch/operation.h"
 #include "models/torch/pooling.h"
 #include "models/torch/weights.h"
@@ -31,22 +30,31 @@ at::Tensor view(const Parameter& parameter, std::span<float> flat) {
 
 class Affine : public Operation {
  public:
-  explicit Affine(Weights weights) : w_(std::move(weights)) {}
+  explicit Affine(Weights weights)
+      : w_(std::move(weights)), outputs_(w_.weight.size(0)), inputs_(w_.weight.size(1)) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass&) override {
-    x_ = x;
-    return at::addmm_out(resized(y_, {x.size(0), w_.weight.size(0)}), w_.bias, x, w_.weight.t());
+    x_ = x.contiguous();
+    resized(y_, {x.size(0), outputs_}).copy_(w_.bias.expand({x.size(0), outputs_}));
+    multiply(x.size(0), outputs_, inputs_, Turn::kNo, x_.data_ptr<float>(), Turn::kYes,
+             w_.weight.data_ptr<float>(), y_.data_ptr<float>(), /*add=*/true);
+    return y_;
   }
 
   at::Tensor backward(const at::Tensor& slope, bool input_needed) override {
-    at::mm_out(w_.weight_slope, slope.t(), x_);
+    multiply(outputs_, inputs_, slope.size(0), Turn::kYes, slope.data_ptr<float>(), Turn::kNo,
+             x_.data_ptr<float>(), w_.weight_slope.data_ptr<float>());
     at::sum_out(w_.bias_slope, slope, 0);
     if (!input_needed) return {};
-    return at::mm_out(resized(x_slope_, x_.sizes()), slope, w_.weight);
+    resized(x_slope_, x_.sizes());
+    multiply(slope.size(0), inputs_, outputs_, Turn::kNo, slope.data_ptr<float>(), Turn::kNo,
+             w_.weight.data_ptr<float>(), x_slope_.data_ptr<float>());
+    return x_slope_;
   }
 
  private:
   Weights w_;
+  int64_t outputs_, inputs_;
   at::Tensor x_, y_, x_slope_;
 };
 
