@@ -31,7 +31,10 @@ Handle ProcessEndpoint::receive(Rank from, Tag tag, std::span<std::byte> buffer)
 }
 
 Completion ProcessEndpoint::take(Handle& handle, Operation& operation) {
-  const Completion result = operation.result;
+  Completion result = operation.result;
+  // A peer that gave up because of the first loss counts as lost too, but is not the reason.
+  if (result.state == State::kPeerLost)
+    result.peer = reactor_.membership().ends_waits().value_or(result.peer);
   reactor_.transport().operations().give_back(operation);
   handle.release();
   return result;

@@ -5,6 +5,7 @@
 // process, shared memory or file remains, whoever is killed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ namespace tutti {
 
 struct ProcessOptions {
   int restarts = 0;        // how often a lost node is started again, each
+  // Asked before a restart, in the launcher; without it, yes.
+  std::function<bool(Rank)> may_restart;
   double timeout_s = 120;  // Node::timeout_s(), and how long starting up may take
   double stop_s = 10;      // a node that does not react to a stop is killed after this long
 };

@@ -94,6 +94,7 @@ void Supervisor::start(Rank rank) {
     throw Error(std::string("cannot watch a node: ") + std::strerror(errno));
   started.control = std::make_unique<ControlSocket>(std::move(ours));
   started.greeted = started.ready = started.lost = false;
+  started.early.clear();
 }
 
 void Supervisor::supervise() {
@@ -190,7 +191,8 @@ void Supervisor::bury(Rank rank) {
   dead.control->close();
   tell_lost(rank);
   if (dead.ended) return;
-  if (dead.restarts_left > 0 && !stopping_) {
+  const bool may_restart = !options_.may_restart || options_.may_restart(rank);
+  if (dead.restarts_left > 0 && !stopping_ && may_restart) {
     --dead.restarts_left;
     ++dead.incarnation;
     start(rank);

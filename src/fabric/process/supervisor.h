@@ -39,6 +39,7 @@ class Supervisor {
     bool lost = false;   // peers were told so
     NodeOutcome outcome;
     int restarts_left = 0;
+    std::vector<ControlMessage> early;  // for it, from peers who were faster to say hello
     struct Announced {
       std::shared_ptr<FileDescriptor> memory;
       uint64_t bytes = 0;

@@ -42,10 +42,14 @@ void Supervisor::handle(Rank rank, const Message& message) {
     case Type::kReady: from.ready = true; break;
     case Type::kAddress: {
       if (message.rank < 0 || message.rank >= size()) throw DataError("no such rank");
-      const Child& to = child(message.rank);
+      Child& to = child(message.rank);
       // For a member that is gone or has been replaced meanwhile it is of no use.
       if (to.lost || to.incarnation != message.number) break;
-      tell(message.rank, {Type::kAddress, rank, from.incarnation, 0, message.body});
+      const Message forwarded{Type::kAddress, rank, from.incarnation, 0, message.body};
+      if (to.greeted)
+        tell(message.rank, forwarded);
+      else
+        to.early.push_back(forwarded);
       break;
     }
     case Type::kWindow: forward_window(rank, message); break;
@@ -69,6 +73,7 @@ void Supervisor::greet(Rank rank) {
   if (fresh.incarnation > 0)
     tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
   fresh.greeted = true;
+  for (const Message& message : std::exchange(fresh.early, {})) tell(rank, message);
   // A collective opening that the others have begun is open to it too.
   for (Rank other = 0; other < size(); ++other)
     for (const Child::Announced& window : child(other).windows)
@@ -91,11 +96,11 @@ void Supervisor::forward_window(Rank rank, const Message& message) {
 void Supervisor::settle(Rank rank, NodeOutcome outcome) {
   Child& from = child(rank);
   if (from.ended) throw DataError("a node sent two results");
-  const bool failed = outcome.kind == NodeOutcome::Kind::kFailed;
+  const bool gave_up = outcome.kind != NodeOutcome::Kind::kDone;
   from.outcome = std::move(outcome);
   from.ended = true;
-  // Nobody should wait for a node that has given up.
-  if (failed) tell_lost(rank);
+  // Nobody should wait for a node that has given up; in a stop all of them do.
+  if (gave_up && !stopping_) tell_lost(rank);
 }
 
 }  // namespace tutti::process
