@@ -29,13 +29,13 @@ double Architecture::forward_flops() const {
 double Architecture::training_flops() const { return 3 * forward_flops(); }
 
 // The input and what each layer leaves behind: relu works in place, flattening is a view, and
-// pooling also remembers where each maximum was (64 bits).
+// pooling also remembers where each maximum was (32 bits).
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {
     const auto size = static_cast<double>(elements(layer.output));
     if (layer.kind == LayerKind::kMaxPool)
-      floats += 3 * size;
+      floats += 2 * size;
     else if (layer.kind != LayerKind::kRelu && layer.kind != LayerKind::kFlatten)
       floats += size;
   }

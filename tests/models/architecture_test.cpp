@@ -45,9 +45,9 @@ TEST(Architecture, LenetFlopsFollowTheFormula) {
   const double relus = 20 * 24 * 24 + 50 * 8 * 8 + 500, pools = 4 * (20 * 12 * 12 + 50 * 4 * 4);
   EXPECT_DOUBLE_EQ(a.forward_flops(), conv1 + conv2 + fc1 + fc2 + relus + pools + 500);
   EXPECT_DOUBLE_EQ(a.training_flops(), 3 * a.forward_flops());
-  // Input, both convolutions, both poolings with 64-bit positions, three layers of 500 or 10.
+  // Input, both convolutions, both poolings with positions, three layers of 500 or 10.
   EXPECT_DOUBLE_EQ(a.activation_bytes(),
-                   4.0 * (784 + 11520 + 3200 + 3 * (2880 + 800) + 500 + 500 + 10));
+                   4.0 * (784 + 11520 + 3200 + 2 * (2880 + 800) + 500 + 500 + 10));
 }
 
 TEST(Architecture, ParametersTileTheFlatBuffer) {
@@ -148,7 +148,7 @@ TEST(Architecture, ProposesTheNearestModel) {
   }
 }
 
-// Collects the keys it is shown and replaces lists by `list`.
+// Collects what it is shown.
 class Recorder : public Visitor {
  public:
   std::vector<std::string> keys;

@@ -1,7 +1,6 @@
 // The model that computes: runs an Architecture's layers by LibTorch over the caller's memory.
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 
@@ -17,14 +16,6 @@ namespace {
 // Large evaluations go through in slices, which bounds the memory for activations.
 constexpr size_t kSlice = 64;
 
-// LibTorch leaves the threads of the BLAS alone; OpenBLAS is told by name where it is the BLAS.
-void use_threads(int threads) {
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  using SetThreads = void (*)(int);
-  if (auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
-    set(threads);
-}
-
 std::span<float> values(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
@@ -36,7 +27,7 @@ class TorchModel : public Model {
       : architecture_(architecture), memory_(memory) {
     TUTTI_CHECK(memory.parameters.size() == architecture.parameter_count);
     TUTTI_CHECK(memory.gradients.size() == architecture.parameter_count);
-    use_threads(options.threads);
+    if (at::get_num_threads() != options.threads) at::set_num_threads(options.threads);
     steps_ = make_steps(architecture_, memory_, options.seed);
     while (layer_of(steps_[first_trained_]).parameters.empty()) ++first_trained_;
   }
