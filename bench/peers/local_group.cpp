@@ -1,0 +1,120 @@
+#include "bench/peers/local_group.h"
+
+#include <fmt/format.h>
+#include <immintrin.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+
+#include "bench/peers/peer.h"
+
+namespace peer {
+namespace {
+
+// How often to look before yielding: about 20 us where every process has a core, longer than any
+// barrier takes then; hardly at all where the peer needs this core to arrive.
+int spins_before_yield(int processes) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof(cores), &cores);
+  return processes <= CPU_COUNT(&cores) ? 500 : 10;
+}
+
+[[noreturn]] void run_child(pid_t parent, const std::function<void()>& body) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+  int code = 0;
+  try {
+    body();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    code = 1;
+  }
+  std::fflush(nullptr);
+  _exit(code);
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(size_t bytes) : bytes_(bytes) {
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  data_ = static_cast<std::byte*>(memory);
+}
+
+SharedMemory::~SharedMemory() { munmap(data_, bytes_); }
+
+LocalGroup::LocalGroup(int rank, int size, int most, SharedMemory& memory)
+    : rank_(rank),
+      size_(size),
+      most_(most),
+      spins_(spins_before_yield(size)),
+      arrivals_(reinterpret_cast<Arrival*>(memory.data())),
+      times_us_(reinterpret_cast<double*>(memory.data() +
+                                          static_cast<size_t>(size) * sizeof(Arrival))) {}
+
+void LocalGroup::barrier() {
+  arrivals_[rank_].count.store(++epoch_, std::memory_order_release);
+  for (int peer = 0; peer < size_; ++peer)
+    for (int spins = 0; arrivals_[peer].count.load(std::memory_order_acquire) < epoch_; ++spins) {
+      if (spins < spins_)
+        _mm_pause();
+      else
+        sched_yield();
+    }
+}
+
+std::vector<double> LocalGroup::measure(int repetitions, const std::function<void()>& call) {
+  double* mine = times_us_ + static_cast<ptrdiff_t>(rank_) * most_;
+  for (int i = 0; i < repetitions; ++i) {
+    barrier();
+    const double start = now_us();
+    call();
+    mine[i] = now_us() - start;
+  }
+  barrier();
+  std::vector<double> samples(static_cast<size_t>(repetitions));
+  for (int i = 0; i < repetitions; ++i)
+    for (int peer = 0; peer < size_; ++peer)
+      samples[static_cast<size_t>(i)] =
+          std::max(samples[static_cast<size_t>(i)], times_us_[peer * most_ + i]);
+  barrier();
+  return samples;
+}
+
+int run_group(int size, int most, const std::function<void(LocalGroup&)>& body) {
+  SharedMemory memory(static_cast<size_t>(size) *
+                      (sizeof(LocalGroup::Arrival) + static_cast<size_t>(most) * sizeof(double)));
+  const pid_t parent = getpid();
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t child = fork();
+    if (child == 0)
+      run_child(parent, [&] {
+        LocalGroup group(rank, size, most, memory);
+        body(group);
+      });
+    if (child > 0) children.push_back(child);
+  }
+  bool failed = static_cast<int>(children.size()) < size;
+  while (!children.empty()) {
+    if (failed)
+      for (const pid_t child : children) kill(child, SIGKILL);
+    int status = 0;
+    const pid_t ended = wait(&status);
+    if (ended < 0) break;
+    failed = failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    std::erase(children, ended);
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace peer
