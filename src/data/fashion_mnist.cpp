@@ -51,6 +51,12 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
 
 }  // namespace
 
+Scaling byte_scaling(const std::string& kind) {
+  if (kind == "fashion-mnist")
+    return {static_cast<float>(1 / (255 * kDeviation)), static_cast<float>(-kMean / kDeviation)};
+  return {1.0f / 255, 0};
+}
+
 Source read_fashion_mnist(const DataConfig& config) {
   const std::string directory = config.path.empty() ? kPackageDirectory : config.path;
   Part train = read_part(directory, "train");
@@ -68,10 +74,8 @@ Source read_fashion_mnist(const DataConfig& config) {
   answers.classes = kClasses;
   answers.labels = std::move(train.labels);
   answers.names = kNames;
-  const Scaling scaling{static_cast<float>(1 / (255 * kDeviation)),
-                        static_cast<float>(-kMean / kDeviation)};
-  return {make_byte_table(idx_sample_shape(train.images), std::move(train.images.bytes), scaling,
-                          std::move(answers)),
+  return {make_byte_table(idx_sample_shape(train.images), std::move(train.images.bytes),
+                          byte_scaling("fashion-mnist"), std::move(answers)),
           test_from};
 }
 

@@ -100,6 +100,19 @@ std::vector<int64_t> idx_sample_shape(const IdxArray& array) {
   return shape;
 }
 
+std::shared_ptr<const Dataset> make_idx_table(const std::string& path, IdxArray array,
+                                              Scaling scaling, Answers answers) {
+  std::vector<int64_t> shape = idx_sample_shape(array);
+  if (array.type == IdxType::kByte)
+    return make_byte_table(std::move(shape), std::move(array.bytes), scaling, std::move(answers));
+  std::vector<float> features(array.bytes.size() / 4);
+  for (size_t i = 0; i < features.size(); ++i) {
+    features[i] = std::bit_cast<float>(big_endian(array.bytes.data() + 4 * i));
+    if (!std::isfinite(features[i])) fail(path, fmt::format("value {} is not a finite number", i));
+  }
+  return make_table(std::move(shape), std::move(features), std::move(answers));
+}
+
 Source read_idx(const DataConfig& config) {
   if (config.labels_path.empty())
     throw ConfigError("task.data.labels_path",
@@ -107,19 +120,8 @@ Source read_idx(const DataConfig& config) {
   IdxArray array = read_idx_array(config.path);
   Answers answers = answers_from(read_idx_labels(config.labels_path, array.extents[0]));
   const size_t count = answers.size();
-  std::vector<int64_t> shape = idx_sample_shape(array);
-  if (array.type == IdxType::kByte) {
-    const Scaling unit{1.0f / 255, 0};
-    return {make_byte_table(std::move(shape), std::move(array.bytes), unit, std::move(answers)),
-            count};
-  }
-  std::vector<float> features(array.bytes.size() / 4);
-  for (size_t i = 0; i < features.size(); ++i) {
-    features[i] = std::bit_cast<float>(big_endian(array.bytes.data() + 4 * i));
-    if (!std::isfinite(features[i]))
-      fail(config.path, fmt::format("value {} is not a finite number", i));
-  }
-  return {make_table(std::move(shape), std::move(features), std::move(answers)), count};
+  return {make_idx_table(config.path, std::move(array), byte_scaling("idx"), std::move(answers)),
+          count};
 }
 
 }  // namespace tutti

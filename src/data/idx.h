@@ -26,4 +26,11 @@ std::vector<int32_t> read_idx_labels(const std::string& path, int64_t count);
 // {h, w} images become {1, h, w}; everything else keeps its shape.
 std::vector<int64_t> idx_sample_shape(const IdxArray& array);
 
+// The table of an array's samples; floats keep their values, bytes are scaled.
+std::shared_ptr<const Dataset> make_idx_table(const std::string& path, IdxArray array,
+                                              Scaling scaling, Answers answers);
+
+// How the bytes of this kind of data become features.
+Scaling byte_scaling(const std::string& kind);
+
 }  // namespace tutti

@@ -58,18 +58,46 @@ class Text : public Dataset {
   size_t context_;
 };
 
+void refuse_short(const DataConfig& config, size_t size) {
+  if (size <= static_cast<size_t>(config.context) + 2)
+    throw DataError(fmt::format("{}: {} characters are too few for a context of {}; lower "
+                                "task.data.context or give a longer text",
+                                config.path, size, config.context));
+  if (size > UINT32_MAX)
+    throw DataError(fmt::format("{}: texts of 4 GiB and more are not supported; split the file",
+                                config.path));
+}
+
 }  // namespace
+
+std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,
+                                              const std::vector<std::string>& names) {
+  std::vector<uint8_t> content = InputFile(config.path).read_rest();
+  refuse_short(config, content.size());
+  std::array<int, 256> code{};
+  code.fill(-1);
+  std::vector<uint8_t> vocabulary;
+  for (size_t byte = 0; byte < code.size(); ++byte)
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name_of(static_cast<uint8_t>(byte))) {
+        code[byte] = static_cast<int>(i);
+        vocabulary.push_back(static_cast<uint8_t>(byte));
+      }
+  for (uint8_t& byte : content) {
+    if (code[byte] < 0)
+      throw DataError(fmt::format("{}: the character {} did not occur in the text that the model "
+                                  "was trained on",
+                                  config.path, name_of(byte)));
+    byte = static_cast<uint8_t>(code[byte]);
+  }
+  return std::make_shared<Text>(std::move(content), std::move(vocabulary),
+                                static_cast<size_t>(config.context));
+}
 
 Source read_text(const DataConfig& config) {
   std::vector<uint8_t> content = InputFile(config.path).read_rest();
   const auto context = static_cast<size_t>(config.context);
-  if (content.size() <= context + 2)
-    throw DataError(fmt::format("{}: {} characters are too few for a context of {}; lower "
-                                "task.data.context or give a longer text",
-                                config.path, content.size(), context));
-  if (content.size() > UINT32_MAX)
-    throw DataError(fmt::format("{}: texts of 4 GiB and more are not supported; split the file",
-                                config.path));
+  refuse_short(config, content.size());
   std::array<bool, 256> seen{};
   for (const uint8_t byte : content) seen[byte] = true;
   std::array<uint8_t, 256> code{};

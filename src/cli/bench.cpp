@@ -1,0 +1,63 @@
+#include "cli/bench.h"
+
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+
+#include "core/error.h"
+#include "core/schema.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::string output_of(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return output;
+  std::array<char, 4096> block{};
+  while (const size_t count = fread(block.data(), 1, block.size(), pipe))
+    output.append(block.data(), count);
+  return pclose(pipe) == 0 ? output : "";
+}
+
+std::string program_folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
+
+void say(const BenchOptions& options, const std::string& text) {
+  if (!options.quiet) fmt::print(stderr, "{}\n", text);
+}
+
+int run_bench(const BenchOptions& options, const std::atomic<bool>& stop) {
+  nlohmann::json result;
+  if (options.what == "allreduce")
+    result = bench_allreduce(options, stop);
+  else if (options.what == "train")
+    result = bench_train(options, stop);
+  else if (options.what == "deterministic")
+    result = bench_deterministic(options, stop);
+  else if (options.what == "virtual")
+    result = bench_virtual(options, stop);
+  else if (options.what == "startup")
+    result = bench_startup(options);
+  else
+    throw ConfigError("WHAT", fmt::format("there is no benchmark '{}'; there are allreduce, train, "
+                                          "deterministic, virtual and startup",
+                                          options.what));
+  if (options.json) std::cout << result.dump() << "\n";
+  if (!options.out.empty()) write_file(options.out, result.dump(2) + "\n");
+  return stop ? 130 : 0;
+}
+
+}  // namespace tutti

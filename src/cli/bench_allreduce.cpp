@@ -1,0 +1,187 @@
+// `tutti bench allreduce`: sums of floats between processes of this machine, against Open MPI, gloo
+// and a bare loop over shared memory (the bound), all measured alike (bench/peers/peer.h): a
+// barrier, then one timed call, the largest time over the processes; medians over all rounds, in
+// which the implementations take turns.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "cli/bench.h"
+#include "collectives/all_reduce.h"
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/process/process_fabric.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<size_t> kSizes = {4096,    16384,   65536,    262144,
+                                    1 << 20, 4 << 20, 16 << 20, 64 << 20};
+
+int repetitions(size_t bytes) { return bytes <= 65536 ? 100 : bytes <= (1 << 20) ? 40 : 8; }
+
+// bytes -> samples in microseconds
+using Samples = std::map<size_t, std::vector<double>>;
+
+std::string measure(Node& node, const std::string& name) {
+  const TopologyEntry& entry = topology(name);
+  Group group{.ranks = {}, .index = static_cast<size_t>(node.endpoint().rank()), .racks = {}};
+  for (int rank = 0; rank < node.endpoint().size(); ++rank) group.ranks.push_back(rank);
+  Window& window = *node.endpoint().open_window(kSizes.back(), node.timeout_s());
+  const std::span<std::byte> memory = window.of(node.endpoint().rank());
+  std::fill(memory.begin(), memory.end(), std::byte{0});
+  const auto direct = make_direct_all_reduce(node, nullptr, window, kSumFloat);
+  const auto barrier = [&] {
+    direct->start(memory.first(0), Tag(Purpose::kControl, 0));
+    direct->finish();
+  };
+  json result = json::object();
+  for (const size_t bytes : kSizes) {
+    std::unique_ptr<AllReduce> messages;
+    if (entry.rounds)
+      messages =
+          make_all_reduce(node, nullptr, entry.rounds(group, bytes / sizeof(float)), kSumFloat);
+    AllReduce& sum = entry.rounds ? *messages : *direct;
+    const int repeat = repetitions(bytes);
+    const int warm_up = 3 + repeat / 10;
+    std::vector<double> samples_us;
+    for (int i = 0; i < warm_up + repeat; ++i) {
+      barrier();
+      const double begin = node.clock().now();
+      sum.start(memory.first(bytes), Tag(Purpose::kGradient, static_cast<uint64_t>(i)));
+      sum.finish();
+      if (i >= warm_up) samples_us.push_back((node.clock().now() - begin) * 1e6);
+    }
+    barrier();
+    result[std::to_string(bytes)] = samples_us;
+  }
+  return result.dump();
+}
+
+Samples run_own(const std::string& name, int processes, const std::atomic<bool>& stop) {
+  const auto fabric =
+      make_process_fabric(std::vector<std::string>(static_cast<size_t>(processes), "worker"), {});
+  const auto outcomes = fabric->run([&](Node& node) { return measure(node, name); }, stop);
+  Samples slowest;
+  for (const NodeOutcome& outcome : outcomes) {
+    if (outcome.kind != NodeOutcome::Kind::kDone)
+      throw Error(fmt::format("bench {}: {}", name, outcome.error));
+    for (const auto& [bytes, samples] : json::parse(outcome.result).items()) {
+      auto& mine = slowest[std::stoul(bytes)];
+      mine.resize(samples.size());
+      for (size_t i = 0; i < mine.size(); ++i)
+        mine[i] = std::max(mine[i], samples[i].get<double>());
+    }
+  }
+  return slowest;
+}
+
+// Runs a peer once per number of repetitions that the sizes share.
+Samples run_peer(const std::string& name, int processes) {
+  const std::string program = program_folder() + "/peer_" + name;
+  Samples samples;
+  if (!std::filesystem::exists(program)) return samples;
+  std::map<int, std::string> sizes;
+  for (const size_t bytes : kSizes) {
+    std::string& list = sizes[repetitions(bytes)];
+    list += (list.empty() ? "" : ",") + std::to_string(bytes);
+  }
+  for (const auto& [repeat, list] : sizes) {
+    std::string command =
+        fmt::format("{} --processes {} --reps {} --bytes {}", program, processes, repeat, list);
+    if (name == "openmpi_allreduce") {
+      const bool crowded = static_cast<unsigned>(processes) > std::thread::hardware_concurrency();
+      command = fmt::format("mpirun --allow-run-as-root --oversubscribe {} -np {} {}",
+                            crowded ? "--mca mpi_yield_when_idle 1" : "", processes, command);
+    }
+    std::istringstream lines(output_of(command));
+    for (std::string line; std::getline(lines, line);) {
+      const json entry = json::parse(line, nullptr, false);
+      if (!entry.is_object()) continue;
+      auto& mine = samples[entry.at("bytes").get<size_t>()];
+      for (const json& value : entry.at("samples_us")) mine.push_back(value);
+    }
+  }
+  return samples;
+}
+
+struct Implementation {
+  std::string name;
+  std::string peer;  // empty: our own
+};
+const std::vector<Implementation> kImplementations = {{"direct", ""},
+                                                      {"ring", ""},
+                                                      {"butterfly", ""},
+                                                      {"openmpi", "openmpi_allreduce"},
+                                                      {"gloo", "gloo_allreduce"},
+                                                      {"shared loop", "shared_loop"}};
+
+void print_table(const std::map<std::string, std::map<size_t, double>>& medians, int processes) {
+  fmt::print("\n{} processes, median us", processes);
+  fmt::print("\n{:>10}", "bytes");
+  for (const Implementation& implementation : kImplementations)
+    fmt::print(" {:>12}", implementation.name);
+  fmt::print(" {:>13} {:>13}\n", "peers/direct", "direct/bound");
+  const auto at = [&](const std::string& name, size_t bytes) {
+    const auto found = medians.find(name);
+    return found == medians.end() || !found->second.count(bytes) ? 0 : found->second.at(bytes);
+  };
+  for (const size_t bytes : kSizes) {
+    fmt::print("{:>10}", bytes);
+    for (const Implementation& implementation : kImplementations) {
+      const double value = at(implementation.name, bytes);
+      if (value > 0)
+        fmt::print(" {:>12.2f}", value);
+      else
+        fmt::print(" {:>12}", "-");
+    }
+    double peer = 0;
+    for (const char* name : {"openmpi", "gloo"})
+      if (const double value = at(name, bytes); value > 0 && (peer == 0 || value < peer))
+        peer = value;
+    const double direct = at("direct", bytes), bound = at("shared loop", bytes);
+    fmt::print(" {:>12.1f}x {:>12.2f}x\n", direct > 0 ? peer / direct : 0,
+               bound > 0 ? direct / bound : 0);
+  }
+}
+
+}  // namespace
+
+json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop) {
+  json result = json::array();
+  for (const int processes : options.processes) {
+    std::map<std::string, Samples> all;
+    for (int round = 0; round < options.rounds && !stop; ++round) {
+      say(options, fmt::format("allreduce, {} processes: round {} of {}", processes, round + 1,
+                               options.rounds));
+      for (const Implementation& implementation : kImplementations) {
+        const Samples samples = implementation.peer.empty()
+                                    ? run_own(implementation.name, processes, stop)
+                                    : run_peer(implementation.peer, processes);
+        for (const auto& [bytes, values] : samples) {
+          auto& mine = all[implementation.name][bytes];
+          mine.insert(mine.end(), values.begin(), values.end());
+        }
+      }
+    }
+    std::map<std::string, std::map<size_t, double>> medians;
+    for (const auto& [name, samples] : all)
+      for (const auto& [bytes, values] : samples) {
+        medians[name][bytes] = median(values);
+        result.push_back({{"impl", name},
+                          {"processes", processes},
+                          {"bytes", bytes},
+                          {"median_us", medians[name][bytes]},
+                          {"samples", values.size()}});
+      }
+    if (!options.json) print_table(medians, processes);
+  }
+  return result;
+}
+
+}  // namespace tutti

@@ -1,0 +1,138 @@
+// `tutti bench train`: LeNet on Fashion-MNIST, two workers of 64 samples each, against PyTorch DDP
+// and against the bound, two independent solo processes at once. `tutti bench deterministic`: what
+// bitwise equality costs.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "cli/bench.h"
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSteps = 120;
+
+std::string own_command(const std::vector<std::string>& sets) {
+  std::string command = program_folder() + "/tutti train /dev/null --json --quiet";
+  for (const std::string& set : sets) command += fmt::format(" --set '{}'", set);
+  return command;
+}
+
+const std::vector<std::string> kTask = {"name=bench",
+                                        "task.data=fashion-mnist",
+                                        "task.model=lenet",
+                                        "task.epochs=1",
+                                        "task.data.validation=0.005",
+                                        fmt::format("task.max_steps={}", kSteps),
+                                        "optimizer.kind=nesterov",
+                                        "optimizer.lr=0.05",
+                                        "optimizer.momentum=0.9"};
+
+// Runs commands at once, each in a folder of its own that is removed, and returns their samples/s.
+std::vector<double> run_at_once(const std::vector<std::vector<std::string>>& jobs) {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "tutti-bench-XXXXXX").string();
+  if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
+  std::string script;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<std::string> sets = kTask;
+    sets.insert(sets.end(), jobs[i].begin(), jobs[i].end());
+    script +=
+        fmt::format("{} --out {}/run{} > {}/{}.json & ", own_command(sets), folder, i, folder, i);
+  }
+  output_of(script + "wait");
+  std::vector<double> result;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const json record =
+        json::parse(output_of(fmt::format("cat {}/{}.json", folder, i)), nullptr, false);
+    if (record.is_object() && record.contains("samples_per_s"))
+      result.push_back(record["samples_per_s"]);
+  }
+  fs::remove_all(folder);
+  return result;
+}
+
+double first_or_zero(const std::vector<double>& values) { return values.empty() ? 0 : values[0]; }
+
+double run_allreduce(const std::vector<std::string>& more) {
+  std::vector<std::string> sets = {"strategy.kind=allreduce", "strategy.topology=direct",
+                                   "cluster.workers=2", "task.global_batch=128"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return first_or_zero(run_at_once({sets}));
+}
+
+double run_two_solos() {
+  const std::vector<std::string> solo = {"strategy.kind=solo", "cluster.workers=1",
+                                         "task.global_batch=64"};
+  double sum = 0;
+  for (const double rate : run_at_once({solo, solo})) sum += rate;
+  return sum;
+}
+
+double run_ddp(bool with_mimalloc) {
+  const std::string output = output_of(
+      fmt::format("{} /usr/bin/python3 {}/peer_ddp_train.py",
+                  with_mimalloc ? "env LD_PRELOAD=libmimalloc.so.2.0" : "", program_folder()));
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const json entry = json::parse(line, nullptr, false);
+    if (entry.is_object() && entry.contains("samples_per_s"))
+      return median(entry["samples_per_s"].get<std::vector<double>>());
+  }
+  return 0;
+}
+
+json finish(const BenchOptions& options, const std::vector<std::string>& names,
+            const std::map<std::string, std::vector<double>>& rates, const std::string& reference) {
+  const double base = median(rates.at(reference));
+  json result = json::array();
+  if (!options.json) fmt::print("\n{:<28} {:>12} {:>16}\n", "", "samples/s", "tutti relative");
+  for (const std::string& name : names) {
+    const double rate = median(rates.at(name));
+    result.push_back({{"impl", name},
+                      {"samples_per_s", rate},
+                      {"rounds", rates.at(name).size()},
+                      {"ratio", rate > 0 ? base / rate : 0}});
+    if (!options.json)
+      fmt::print("{:<28} {:>12.0f} {:>15.2f}x\n", name, rate, rate > 0 ? base / rate : 0);
+  }
+  return result;
+}
+
+}  // namespace
+
+json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
+  const std::vector<std::string> names = {"tutti direct, 2 x 64", "two independent solos",
+                                          "PyTorch DDP", "PyTorch DDP, mimalloc"};
+  std::map<std::string, std::vector<double>> rates;
+  for (int round = 0; round < options.rounds && !stop; ++round) {
+    say(options, fmt::format("train: round {} of {}", round + 1, options.rounds));
+    rates[names[0]].push_back(run_allreduce({}));
+    rates[names[1]].push_back(run_two_solos());
+    rates[names[2]].push_back(run_ddp(false));
+    rates[names[3]].push_back(run_ddp(true));
+  }
+  return finish(options, names, rates, names[0]);
+}
+
+json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop) {
+  const std::vector<std::string> names = {"deterministic, direct", "plain, direct",
+                                          "deterministic, ring", "plain, ring"};
+  std::map<std::string, std::vector<double>> rates;
+  for (int round = 0; round < options.rounds && !stop; ++round) {
+    say(options, fmt::format("deterministic: round {} of {}", round + 1, options.rounds));
+    rates[names[0]].push_back(run_allreduce({"task.deterministic=true"}));
+    rates[names[1]].push_back(run_allreduce({}));
+    rates[names[2]].push_back(run_allreduce({"task.deterministic=true", "strategy.topology=ring"}));
+    rates[names[3]].push_back(run_allreduce({"strategy.topology=ring"}));
+  }
+  return finish(options, names, rates, names[0]);
+}
+
+}  // namespace tutti

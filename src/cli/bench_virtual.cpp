@@ -1,0 +1,121 @@
+// `tutti bench virtual`: how fast clusters are simulated. `tutti bench startup`: how fast the
+// program and its workers are up.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "cli/bench.h"
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+struct Timed {
+  double wall_s = 0;
+  double peak_bytes = 0;
+  std::string output;
+};
+
+// Runs a command and measures the real time and memory that it takes.
+Timed timed(const std::string& command) {
+  Timed result;
+  const auto start = std::chrono::steady_clock::now();
+  result.output = output_of(command);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+// The largest process among the children so far.
+double children_peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+struct Case {
+  std::string name;
+  int nodes, steps;
+  std::string topology;
+  int racks;
+};
+
+std::string virtual_command(const Case& c, const std::string& folder) {
+  return fmt::format(
+      "{}/tutti train /dev/null --json --quiet --out {} --set name=bench --set "
+      "task.data.kind=synthetic-classes "
+      "--set task.data.samples={} --set task.data.features=784 --set 'task.model={{kind=\"mlp\", "
+      "hidden=[544]}}' --set task.global_batch={} --set task.max_steps={} --set "
+      "cluster.fabric=virtual --set cluster.cost_only=true --set cluster.workers={} --set "
+      "strategy.topology={} --set cluster.racks={}",
+      program_folder(), folder, c.nodes * 4, c.nodes, c.steps, c.nodes, c.topology, c.racks);
+}
+
+}  // namespace
+
+json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
+  // The multi-layer perceptron has 432,490 parameters, as many as LeNet (431,080).
+  const std::vector<Case> cases = {{"64 nodes, ring", 64, 4, "ring", 1},
+                                   {"1,000 nodes, butterfly", 1000, 20, "butterfly", 1},
+                                   {"1,000 nodes, hierarchical", 1000, 20, "hierarchical", 25}};
+  json result = json::array();
+  if (!options.json)
+    fmt::print("\n{:<28} {:>7} {:>10} {:>12} {:>12} {:>12}\n", "costs only", "steps", "real s",
+               "steps/real s", "virtual s", "peak MB");
+  for (const Case& c : cases) {
+    std::vector<double> seconds;
+    double virtual_s = 0;
+    for (int round = 0; round < std::min(options.rounds, 3) && !stop; ++round) {
+      say(options, fmt::format("virtual: {}, round {}", c.name, round + 1));
+      std::string folder = "/tmp/tutti-bench-XXXXXX";
+      if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
+      const Timed run = timed(virtual_command(c, folder));
+      output_of("rm -r " + folder);
+      const json record = json::parse(run.output, nullptr, false);
+      if (!record.is_object() || record.value("status", "") != "done")
+        throw Error("bench virtual: " + c.name + " failed");
+      virtual_s = record["time"]["total_s"];
+      seconds.push_back(run.wall_s);
+    }
+    const double wall = median(seconds);
+    result.push_back({{"case", c.name},
+                      {"nodes", c.nodes},
+                      {"steps", c.steps},
+                      {"real_s", wall},
+                      {"steps_per_real_s", c.steps / wall},
+                      {"virtual_s", virtual_s},
+                      {"peak_bytes", children_peak_bytes()}});
+    if (!options.json)
+      fmt::print("{:<28} {:>7} {:>10.2f} {:>12.2f} {:>12.3f} {:>12.0f}\n", c.name, c.steps, wall,
+                 c.steps / wall, virtual_s, children_peak_bytes() / 1e6);
+  }
+  return result;
+}
+
+json bench_startup(const BenchOptions& options) {
+  std::vector<double> help, workers;
+  for (int round = 0; round < std::max(5, options.rounds); ++round) {
+    help.push_back(timed(program_folder() + "/tutti --help").wall_s);
+    std::string folder = "/tmp/tutti-bench-XXXXXX";
+    if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
+    const json record = json::parse(
+        output_of(fmt::format("{}/tutti train /dev/null --json --quiet --out {} --set "
+                              "task.data.kind=synthetic-classes --set task.model=logistic --set "
+                              "task.max_steps=1 --set cluster.workers=2",
+                              program_folder(), folder)),
+        nullptr, false);
+    output_of("rm -r " + folder);
+    if (record.is_object()) workers.push_back(record["time"]["startup_s"]);
+  }
+  if (!options.json)
+    fmt::print("\n{:<28} {:>10.1f} ms\n{:<28} {:>10.1f} ms\n", "tutti --help", median(help) * 1e3,
+               "2 workers up, models loaded", median(workers) * 1e3);
+  return {{{"what", "help"}, {"median_s", median(help)}},
+          {{"what", "two workers up"}, {"median_s", median(workers)}}};
+}
+
+}  // namespace tutti

@@ -1,0 +1,63 @@
+// `tutti check`: everything that can be said of a job without starting it.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "jobs/job.h"
+#include "jobs/predict_cost.h"
+
+namespace tutti {
+
+int run_check(const JobOptions& options) {
+  Job job = load_job(options.job, options.sets);
+  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+  validate(job, data);
+  const Architecture architecture =
+      make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+  const StepCost cost = job.strategy->step_cost({job.task, job.cluster, architecture});
+  const double memory = predicted_memory_bytes(job, architecture);
+  const int64_t steps = predicted_steps(job, data);
+  const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
+  if (options.json) {
+    std::cout << nlohmann::json{{"job", job.name},
+                                {"ok", true},
+                                {"samples",
+                                 {{"train", data.splits.train.size()},
+                                  {"validation", data.splits.validation.size()},
+                                  {"test", data.splits.test.size()}}},
+                                {"parameters", architecture.parameter_count},
+                                {"steps", steps},
+                                {"flops_per_step", flops},
+                                {"memory_bytes_per_worker", memory},
+                                {"data_bytes", data.dataset->memory_bytes()},
+                                {"bytes_sent_per_step", cost.bytes_sent},
+                                {"messages_per_step", cost.messages}}
+                     .dump()
+              << "\n";
+    return 0;
+  }
+  const Taxonomy taxonomy = job.strategy->taxonomy();
+  fmt::print("job       {}: ok\n", job.name);
+  fmt::print("data      {}: {} training, {} validation, {} test samples, {}\n", job.task.data.kind,
+             data.splits.train.size(), data.splits.validation.size(), data.splits.test.size(),
+             human_quantity(static_cast<double>(data.dataset->memory_bytes()), Unit::kBytes));
+  fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind,
+             architecture.parameter_count, flops);
+  fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
+             taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
+  fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
+  fmt::print(
+      "expect    {} steps; per worker {} of memory; per step at most {} sent in {} messages "
+      "by a node\n",
+      steps, human_quantity(memory, Unit::kBytes), human_quantity(cost.bytes_sent, Unit::kBytes),
+      cost.messages);
+  if (job.cluster.fabric == "virtual" && memory > job.cluster.memory_bytes)
+    fmt::print("warning   a worker needs {}, more than cluster.memory = {}\n",
+               human_quantity(memory, Unit::kBytes),
+               human_quantity(job.cluster.memory_bytes, Unit::kBytes));
+  return 0;
+}
+
+}  // namespace tutti

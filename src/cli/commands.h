@@ -1,0 +1,43 @@
+// The commands of the program: one file each. main.cpp fills these options from the command line.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+struct CommonOptions {
+  bool json = false;   // print one JSON object (or list) on standard output
+  bool quiet = false;  // no progress
+};
+
+struct JobOptions : CommonOptions {
+  std::string job;                // path of the job file
+  std::vector<std::string> sets;  // key=value
+  std::string out;
+};
+
+struct PredictOptions : CommonOptions {
+  std::string run;     // folder of a finished run
+  std::string data;    // file to predict; empty: the test samples of the run's own data
+  std::string labels;  // idx: file of labels
+  std::string output;  // where the CSV goes; empty: standard output
+};
+
+struct BenchOptions : CommonOptions {
+  std::string what;  // allreduce | train | virtual | startup
+  std::vector<int> processes = {2, 4};
+  int rounds = 5;   // interleaved repetitions
+  std::string out;  // also write the JSON here
+};
+
+// Each returns the exit code of the program (see fabric/outcome.h) or throws.
+int run_train(const JobOptions& options, const std::atomic<bool>& stop);
+int run_check(const JobOptions& options);
+int run_predict(const PredictOptions& options);
+int run_list(const std::string& kind, const CommonOptions& options);
+int run_doctor(const CommonOptions& options);
+int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace tutti

@@ -1,0 +1,88 @@
+// `tutti list`: the catalogs, as tables or JSON.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "collectives/topology.h"
+#include "core/error.h"
+#include "jobs/job.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+template <class Catalog>
+Rows rows_of(const Catalog& catalog) {
+  Rows rows;
+  for (const auto& entry : catalog) rows.emplace_back(entry.name, entry.summary);
+  return rows;
+}
+
+void print(const Rows& rows, bool as_json) {
+  if (as_json) {
+    json list = json::array();
+    for (const auto& [name, summary] : rows) list.push_back({{"name", name}, {"summary", summary}});
+    std::cout << list.dump() << "\n";
+    return;
+  }
+  for (const auto& [name, summary] : rows) fmt::print("{:<18} {}\n", name, summary);
+}
+
+void print_strategies(bool as_json) {
+  json list = json::array();
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    const Taxonomy t = entry.make()->taxonomy();
+    if (as_json) {
+      list.push_back({{"name", entry.name},
+                      {"summary", entry.summary},
+                      {"structure", t.structure},
+                      {"parallelism", t.parallelism},
+                      {"optimisation", t.optimisation},
+                      {"timing", t.timing},
+                      {"pattern", t.pattern}});
+      continue;
+    }
+    fmt::print("{:<12} {}\n{:<12} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
+               entry.name, entry.summary, "", t.structure, t.parallelism, t.optimisation, t.timing,
+               t.pattern);
+  }
+  if (as_json) std::cout << list.dump() << "\n";
+}
+
+}  // namespace
+
+int run_list(const std::string& kind, const CommonOptions& options) {
+  if (kind == "strategies")
+    print_strategies(options.json);
+  else if (kind == "topologies")
+    print(rows_of(topology_catalog()), options.json);
+  else if (kind == "optimizers")
+    print(rows_of(optimizer_catalog()), options.json);
+  else if (kind == "models")
+    print(rows_of(model_catalog()), options.json);
+  else if (kind == "data")
+    print(rows_of(data_catalog()), options.json);
+  else if (kind == "fabrics")
+    print({{"process", "processes of this machine, by UCX and shared memory; time is measured"},
+           {"virtual", "a simulated cluster in this process; time is virtual, results replay"}},
+          options.json);
+  else if (kind == "settings")
+    std::cout << job_reference();
+  else {
+    const std::vector<std::string_view> known = {"strategies", "topologies", "optimizers", "models",
+                                                 "data",       "fabrics",    "settings"};
+    const std::string suggestion = nearest(kind, known);
+    throw ConfigError("KIND",
+                      fmt::format("there is no list of '{}'{}; there are {}", kind,
+                                  suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?",
+                                  "strategies, topologies, optimizers, models, data, "
+                                  "fabrics and settings"));
+  }
+  return 0;
+}
+
+}  // namespace tutti

@@ -1,0 +1,143 @@
+// The program: parses the command line, runs a command, turns errors into messages and exit codes.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "fabric/outcome.h"
+
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+// The first signal asks for a clean stop that keeps the record; a second one ends at once.
+void on_signal(int number) {
+  if (stop_requested.exchange(true)) _exit(128 + number);
+}
+
+void install_signal_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // `tutti ... | head` ends by a write error, not by a signal
+}
+
+void add_common(CLI::App* app, tutti::CommonOptions& options) {
+  app->add_flag("--json", options.json, "Print the result as JSON");
+  app->add_flag("-q,--quiet", options.quiet, "Print no progress");
+}
+
+void add_job(CLI::App* app, tutti::JobOptions& options) {
+  app->add_option("JOB", options.job, "Job file, see docs/job_reference.md")->required();
+  app->add_option("--set", options.sets, "Override a setting, e.g. --set cluster.workers=8")
+      ->take_all()
+      ->allow_extra_args(false);
+  add_common(app, options);
+}
+
+int report(const std::exception& error, int code, bool json) {
+  fmt::print(stderr, "tutti: {}\n", error.what());
+  if (json) {
+    nlohmann::json object = {{"error", error.what()}, {"exit_code", code}};
+    if (const auto* config = dynamic_cast<const tutti::ConfigError*>(&error))
+      object["key"] = config->key();
+    std::cout << object.dump() << "\n";
+  }
+  return code;
+}
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done (a missed target is said, not an error), 1 internal error, 2 bad job or "
+    "usage,\n3 diverged, 4 peer lost, 130 interrupted.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace tutti;
+  CLI::App app{
+      "Tutti trains one learning task under every architecture of distributed learning.\n\n"
+      "Examples:\n"
+      "  tutti train recipes/fashion-lenet.toml\n"
+      "  tutti train recipes/fashion-lenet.toml --set cluster.fabric=virtual --set "
+      "cluster.workers=8\n"
+      "  tutti check recipes/fashion-lenet.toml\n"
+      "  tutti list strategies\n"};
+  app.footer(kExitCodes);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tutti " TUTTI_VERSION);
+
+  JobOptions train, check;
+  auto* train_app = app.add_subcommand("train", "Train a job and keep its record");
+  add_job(train_app, train);
+  train_app->add_option("--out", train.out, "Folder of the run (default: a new one below runs/)");
+  train_app->footer("Example: tutti train recipes/fashion-lenet.toml --set cluster.workers=2");
+  auto* check_app = app.add_subcommand("check", "Check a job and say what it will take");
+  add_job(check_app, check);
+  check_app->footer("Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree");
+
+  PredictOptions predict;
+  auto* predict_app = app.add_subcommand("predict", "Predict with the parameters of a run");
+  predict_app->add_option("RUN", predict.run, "Folder of a finished run")->required();
+  predict_app->add_option("--data", predict.data,
+                          "File in the format of the run's data (default: its test samples)");
+  predict_app->add_option("--labels", predict.labels, "IDX file of labels, to measure quality");
+  predict_app->add_option("-o,--output", predict.output, "Write the CSV here");
+  add_common(predict_app, predict);
+  predict_app->footer("Example: tutti predict runs/iris --data flowers.csv -o predicted.csv");
+
+  std::string kind;
+  CommonOptions list, doctor;
+  auto* list_app = app.add_subcommand("list", "List what there is to choose from");
+  list_app
+      ->add_option("KIND", kind,
+                   "strategies, topologies, optimizers, models, data, fabrics or settings")
+      ->required();
+  add_common(list_app, list);
+  list_app->footer("Example: tutti list strategies");
+  auto* doctor_app = app.add_subcommand("doctor", "Say what this machine offers");
+  add_common(doctor_app, doctor);
+
+  BenchOptions bench;
+  auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
+  bench_app->add_option("WHAT", bench.what, "allreduce, train, virtual, deterministic or startup")
+      ->required();
+  bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
+      ->delimiter(',');
+  bench_app->add_option("--rounds", bench.rounds, "Interleaved repetitions")
+      ->check(CLI::Range(1, 1000));
+  bench_app->add_option("--out", bench.out, "Also write the JSON to this file");
+  add_common(bench_app, bench);
+  bench_app->footer("Example: tutti bench allreduce --processes 2 --rounds 5");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitBadJob;
+  }
+
+  const bool json =
+      train.json || check.json || predict.json || list.json || doctor.json || bench.json;
+  install_signal_handlers();
+  try {
+    if (*train_app) return run_train(train, stop_requested);
+    if (*check_app) return run_check(check);
+    if (*predict_app) return run_predict(predict);
+    if (*list_app) return run_list(kind, list);
+    if (*doctor_app) return run_doctor(doctor);
+    return run_bench(bench, stop_requested);
+  } catch (const ConfigError& error) {
+    return report(error, kExitBadJob, json);
+  } catch (const DataError& error) {
+    return report(error, kExitBadJob, json);
+  } catch (const InterruptedError& error) {
+    return report(error, kExitInterrupted, json);
+  } catch (const std::exception& error) {
+    return report(error, kExitInternal, json);
+  }
+}

@@ -1,0 +1,111 @@
+// `tutti predict`: what the parameters of a run say about new samples, as CSV.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli/commands.h"
+#include "core/bytes.h"
+#include "core/error.h"
+#include "data/prediction.h"
+#include "jobs/launcher.h"
+#include "jobs/parameters_file.h"
+#include "jobs/plugins.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+namespace {
+
+constexpr size_t kBatch = 250;
+
+struct Predictions {
+  std::string csv;
+  double loss = 0, correct = 0;
+  size_t count = 0;
+};
+
+// A field of a CSV file: quoted when it has to be.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + "\"";
+}
+
+Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples) {
+  const bool classify = model.architecture().classification;
+  const auto outputs = static_cast<size_t>(model.architecture().outputs);
+  const std::vector<std::string> names = dataset.class_names();
+  Predictions result;
+  result.csv = classify ? "sample,prediction,score\n" : "sample,prediction\n";
+  Batch batch;
+  for (size_t begin = 0; begin < samples.size(); begin += kBatch) {
+    const auto part = samples.subspan(begin, std::min(kBatch, samples.size() - begin));
+    dataset.gather(part, batch);
+    std::vector<float> scores(part.size() * outputs);
+    model.predict(batch, scores);
+    const Evaluation evaluation = model.evaluate(batch);
+    result.loss += evaluation.loss;
+    result.correct += evaluation.correct;
+    result.count += part.size();
+    for (size_t i = 0; i < part.size(); ++i) {
+      const float* row = scores.data() + i * outputs;
+      if (!classify) {
+        result.csv += fmt::format("{},{}\n", part[i], row[0]);
+        continue;
+      }
+      const auto best = static_cast<size_t>(std::max_element(row, row + outputs) - row);
+      result.csv += fmt::format("{},{},{}\n", part[i], csv_field(names[best]), row[best]);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int run_predict(const PredictOptions& options) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(fs::path(options.run) / "job.toml"))
+    throw ConfigError(
+        "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
+  Job job = load_job(options.run + "/job.toml", {});
+  const Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
+  const Architecture architecture = make_architecture(
+      job.task.model, trained_on.dataset->sample_shape(), trained_on.dataset->classes());
+  Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
+  load_parameters(options.run + "/parameters.safetensors", architecture, parameters.span());
+
+  PredictionData data{trained_on.dataset, true};
+  std::vector<uint32_t> samples = trained_on.splits.test;
+  if (!options.data.empty()) {
+    data = load_for_prediction(job.task.data, options.data, options.labels, *trained_on.dataset);
+    samples.resize(data.dataset->size());
+    std::iota(samples.begin(), samples.end(), 0u);
+  }
+  const auto model =
+      load_torch_models(1)(architecture, {parameters.span(), gradients.span()}, {job.task.seed, 1});
+  const Predictions predictions = predict_all(*model, *data.dataset, samples);
+  const std::string metric = architecture.classification ? "accuracy" : "mse";
+  const auto count = static_cast<double>(std::max<size_t>(1, predictions.count));
+  const double quality =
+      architecture.classification ? predictions.correct / count : 2 * predictions.loss / count;
+
+  if (!options.output.empty())
+    write_file(options.output, predictions.csv);
+  else if (!options.json)
+    std::cout << predictions.csv;
+  if (options.json) {
+    nlohmann::json result = {
+        {"samples", predictions.count}, {"metric", metric}, {"quality", nullptr}};
+    if (data.labelled) result["quality"] = quality;
+    std::cout << result.dump() << "\n";
+  } else if (data.labelled) {
+    fmt::print(stderr, "{} {:.4f} on {} samples\n", metric, quality, predictions.count);
+  }
+  return 0;
+}
+
+}  // namespace tutti

@@ -1,0 +1,33 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "jobs/launcher.h"
+
+namespace tutti {
+
+int run_train(const JobOptions& options, const std::atomic<bool>& stop) {
+  Job job = load_job(options.job, options.sets);
+  LaunchOptions launch_options{
+      .out = options.out, .keep_files = true, .progress = ProgressStyle::kNone};
+  if (!options.quiet)
+    launch_options.progress = isatty(STDERR_FILENO) ? ProgressStyle::kLive : ProgressStyle::kLines;
+  const RunRecord record = launch(job, launch_options, stop);
+  if (options.json)
+    std::cout << to_json(record, job).dump() << "\n";
+  else
+    std::cout << summary(record, job);
+  if (record.exit_code != 0) {
+    fmt::print(stderr, "tutti: {}: {}\n", record.status, record.error);
+    for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
+      if (const std::string& error = record.outcomes[rank].error;
+          !error.empty() && error != record.error)
+        fmt::print(stderr, "tutti:   {}\n", error);
+  }
+  return record.exit_code;
+}
+
+}  // namespace tutti

@@ -1,0 +1,137 @@
+#include "data/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/csv_rows.h"
+#include "data/idx.h"
+#include "data/input_file.h"
+#include "data/readers.h"
+
+namespace tutti {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Answers that nobody looks at: the table needs one per sample.
+Answers no_answers(const Dataset& trained_on, size_t count) {
+  Answers answers;
+  answers.classes = trained_on.classes();
+  answers.names = trained_on.class_names();
+  if (answers.classes > 0)
+    answers.labels.resize(count);
+  else
+    answers.targets.resize(count);
+  return answers;
+}
+
+PredictionData read_images(const DataConfig& config, const std::string& path,
+                           const std::string& labels_path, const Dataset& trained_on) {
+  IdxArray array = read_idx_array(path);
+  if (idx_sample_shape(array) != trained_on.sample_shape())
+    throw DataError(
+        fmt::format("{}: its samples have another shape than those that the model was "
+                    "trained on",
+                    path));
+  Answers answers = no_answers(trained_on, static_cast<size_t>(array.extents[0]));
+  if (!labels_path.empty()) {
+    answers.labels = read_idx_labels(labels_path, array.extents[0]);
+    for (const int32_t label : answers.labels)
+      if (label >= answers.classes)
+        throw DataError(
+            fmt::format("{}: label {} is not one of the {} classes that the model was "
+                        "trained on",
+                        labels_path, label, answers.classes));
+  }
+  return {make_idx_table(path, std::move(array), byte_scaling(config.kind), std::move(answers)),
+          !labels_path.empty()};
+}
+
+// The column of the answers, or none when a row has as many fields as there are features.
+struct Columns {
+  size_t features;
+  bool labelled;
+  size_t label;
+};
+
+Columns columns_of(const DataConfig& config, const std::string& path, const Row& first,
+                   const Dataset& trained_on) {
+  Columns columns{elements_of(trained_on.sample_shape()), false, 0};
+  if (first.size() == columns.features) return columns;
+  if (first.size() != columns.features + 1)
+    throw DataError(
+        fmt::format("{}: there are {} columns, but the model was trained on {} features "
+                    "(and a label, which may be left out)",
+                    path, first.size(), columns.features));
+  columns.labelled = true;
+  columns.label = first.size() - 1;
+  if (const auto number = number_in(config.label); number && *number >= 0)
+    columns.label = std::min(static_cast<size_t>(*number), first.size() - 1);
+  const auto named = std::find(first.begin(), first.end(), config.label);
+  if (!config.label.empty() && named != first.end())
+    columns.label = static_cast<size_t>(named - first.begin());
+  return columns;
+}
+
+int32_t class_of(const std::string& text, const std::vector<std::string>& names,
+                 const std::string& path, size_t line) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    throw DataError(fmt::format("{}, line {}: {} is not a class that the model was trained on",
+                                path, line, quoted(text)));
+  return static_cast<int32_t>(found - names.begin());
+}
+
+PredictionData read_rows(const DataConfig& config, const std::string& path,
+                         const Dataset& trained_on) {
+  CsvRows rows(path, InputFile(path).read_rest());
+  Row row;
+  if (!rows.next(row)) throw DataError(fmt::format("{}: there are no rows", path));
+  const Columns columns = columns_of(config, path, row, trained_on);
+  // A first row in which no feature is a number names the columns.
+  bool header = true;
+  for (size_t i = 0; i < row.size(); ++i)
+    if (!(columns.labelled && i == columns.label) && number_in(row[i])) header = false;
+  if (!header) rows.rewind();
+  std::vector<float> features;
+  Answers answers = no_answers(trained_on, 0);
+  for (size_t count = 0; rows.next(row); ++count) {
+    if (row.size() != columns.features + (columns.labelled ? 1 : 0))
+      throw DataError(
+          fmt::format("{}, line {}: there are {} fields", path, rows.line(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool is_label = columns.labelled && i == columns.label;
+      if (is_label && answers.classes > 0) {
+        answers.labels.push_back(class_of(row[i], answers.names, path, rows.line()));
+        continue;
+      }
+      const auto number = number_in(row[i]);
+      if (!number)
+        throw DataError(fmt::format("{}, line {}, column {}: {} is not a finite number", path,
+                                    rows.line(), i, quoted(row[i])));
+      (is_label ? answers.targets : features).push_back(static_cast<float>(*number));
+    }
+  }
+  const size_t count = features.size() / columns.features;
+  if (!columns.labelled) answers = no_answers(trained_on, count);
+  return {make_table(trained_on.sample_shape(), std::move(features), std::move(answers)),
+          columns.labelled};
+}
+
+}  // namespace
+
+PredictionData load_for_prediction(const DataConfig& config, const std::string& path,
+                                   const std::string& labels_path, const Dataset& trained_on) {
+  if (config.kind == "fashion-mnist" || config.kind == "idx")
+    return read_images(config, path, labels_path, trained_on);
+  if (config.kind == "text") {
+    DataConfig text = config;
+    text.path = path;
+    return {read_text_like(text, trained_on.class_names()), true};
+  }
+  return read_rows(config, path, trained_on);  // csv, and tables like the synthetic ones
+}
+
+}  // namespace tutti

@@ -1,0 +1,18 @@
+// Samples that a trained model is to predict: like its training data, with or without answers.
+#pragma once
+
+#include "data/dataset.h"
+
+namespace tutti {
+
+struct PredictionData {
+  std::shared_ptr<const Dataset> dataset;
+  bool labelled = false;  // the answers in it are real, so quality can be measured
+};
+
+// Reads `path` as the same kind of data as `config`, with the classes of `trained_on`. A CSV file
+// may leave out the label column; IDX images may come without `labels_path`.
+PredictionData load_for_prediction(const DataConfig& config, const std::string& path,
+                                   const std::string& labels_path, const Dataset& trained_on);
+
+}  // namespace tutti

@@ -1,0 +1,70 @@
+#include "jobs/job.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace tutti {
+
+void visit(Visitor& v, Job& job) {
+  v.field("name", job.name, "name of the run, used for its folder");
+  v.table(
+      "task", [&](Visitor& inner) { visit(inner, job.task); },
+      "what to learn: the same for every architecture");
+  v.table(
+      "optimizer", [&](Visitor& inner) { visit(inner, job.optimizer); },
+      "how a gradient changes the parameters");
+  v.table(
+      "strategy",
+      [&](Visitor& inner) {
+        std::vector<std::string_view> kinds;
+        for (const StrategyEntry& entry : strategy_catalog()) kinds.push_back(entry.name);
+        const std::string before = job.strategy_kind;
+        inner.choice("kind", job.strategy_kind, kinds, "the architecture");
+        if (!job.strategy || job.strategy_kind != before)
+          job.strategy = make_strategy(job.strategy_kind);
+        job.strategy->visit(inner);
+      },
+      "the architecture: the only part that changes");
+  v.table(
+      "cluster", [&](Visitor& inner) { visit(inner, job.cluster); }, "where it runs");
+}
+
+void validate(const Job& job, const Data& data) {
+  validate_cluster(job.cluster);
+  const auto samples = static_cast<int64_t>(data.splits.train.size());
+  if (job.cluster.workers > samples)
+    throw ConfigError("cluster.workers",
+                      fmt::format("cluster.workers = {} is more than the {} training samples",
+                                  job.cluster.workers, samples));
+  if (job.task.global_batch < job.cluster.workers)
+    throw ConfigError("task.global_batch",
+                      fmt::format("task.global_batch = {} leaves some of cluster.workers = {} "
+                                  "without a sample; raise the one or lower the other",
+                                  job.task.global_batch, job.cluster.workers));
+  if (job.task.global_batch > samples)
+    throw ConfigError("task.global_batch",
+                      fmt::format("task.global_batch = {} is more than the {} training samples",
+                                  job.task.global_batch, samples));
+  if (data.splits.validation.empty() && job.task.target > 0)
+    throw ConfigError("task.target",
+                      "task.target is measured on validation samples, but there are none; raise "
+                      "task.data.validation");
+  if (job.task.deterministic && job.task.partition != "global")
+    throw ConfigError("task.partition",
+                      fmt::format("task.deterministic = true needs task.partition = \"global\": "
+                                  "with \"{}\" the samples of a batch depend on the workers",
+                                  job.task.partition));
+  if (job.task.deterministic && job.cluster.threads != 1)
+    throw ConfigError("cluster.threads",
+                      "task.deterministic = true needs cluster.threads = 1: gradients depend on "
+                      "the number of threads");
+  if (job.task.lanes < job.cluster.workers && job.task.deterministic)
+    throw ConfigError("task.lanes",
+                      fmt::format("task.deterministic cuts a batch into task.lanes = {}, fewer "
+                                  "than cluster.workers = {}; raise task.lanes",
+                                  job.task.lanes, job.cluster.workers));
+  job.strategy->validate(job.task, job.cluster);
+}
+
+}  // namespace tutti

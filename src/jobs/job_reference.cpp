@@ -1,0 +1,136 @@
+// Documents every setting of a job as Markdown, by visiting the fields that the reader reads.
+//
+// Which fields there are may depend on a choice made before them (`kind`, `fabric`), so a table is
+// visited once for each alternative of each of its choices; a row is printed where it first shows.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <utility>
+
+#include "jobs/job.h"
+
+namespace tutti {
+namespace {
+
+class ReferenceWriter : public Visitor {
+ public:
+  const std::string& text() const { return text_; }
+
+  void field(const char* key, bool& value, const char* help) override {
+    row(key, "true, false", fmt::format("{}", value), help);
+  }
+  void field(const char* key, int64_t& value, Bounds bounds, const char* help) override {
+    row(key, "whole number" + range(bounds), fmt::format("{}", value), help);
+  }
+  void field(const char* key, double& value, Bounds bounds, const char* help) override {
+    row(key, "number" + range(bounds), fmt::format("{}", value), help);
+  }
+  void field(const char* key, std::string& value, const char* help) override {
+    row(key, "text", fmt::format("\"{}\"", value), help);
+  }
+  void field(const char* key, std::vector<int64_t>& value, Bounds, const char* help) override {
+    row(key, "list of whole numbers", fmt::format("{}", value), help);
+  }
+  void field(const char* key, std::vector<double>& value, Bounds, const char* help) override {
+    row(key, "list of numbers", fmt::format("{}", value), help);
+  }
+  void quantity(const char* key, double& value, Unit unit, const char* help) override {
+    row(key, "quantity", fmt::format("\"{}\"", format_quantity(value, unit)), help);
+  }
+  void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
+              const char* help) override {
+    row(key, fmt::format("`{}`", fmt::join(allowed, "`, `")), fmt::format("\"{}\"", value), help);
+    if (forced_.first == key)
+      value = forced_.second;
+    else if (forced_.first.empty())
+      choices_.push_back({key, value, {allowed.begin(), allowed.end()}});
+  }
+  void table(const char* key, const std::function<void(Visitor&)>& inside,
+             const char* help) override {
+    text_ += fmt::format(
+        "\n## [{}]\n\n{}.\n\n| key | values | default | meaning |\n"
+        "|---|---|---|---|\n",
+        key, help);
+    explore("", inside);
+  }
+  void component(const char* key, std::string& kind, const std::vector<std::string_view>& allowed,
+                 const std::function<void(Visitor&)>& inside, const char* help) override {
+    row(key, fmt::format("`{}`, or a table", fmt::join(allowed, "`, `")),
+        fmt::format("\"{}\"", kind), help);
+    explore(std::string(key) + ".", [&](Visitor& visitor) {
+      visitor.choice("kind", kind, allowed, help);
+      inside(visitor);
+    });
+  }
+  void tables(const char* key, size_t, const std::function<void(Visitor&, size_t)>& inside,
+              const char* help) override {
+    row(key, "list of tables", "[]", help);
+    explore(std::string(key) + ".", [&](Visitor& visitor) { inside(visitor, 0); });
+  }
+
+ private:
+  struct Choice {
+    std::string key, value;
+    std::vector<std::string> allowed;
+  };
+
+  static std::string range(Bounds bounds) {
+    if (bounds.least == kPositive.least) return " > 0";
+    std::string text;
+    if (bounds.least > -1e300) text += fmt::format(" >= {}", bounds.least);
+    if (bounds.most < 1e300) text += fmt::format(" <= {}", bounds.most);
+    return text;
+  }
+
+  void row(const std::string& key, const std::string& values, const std::string& preset,
+           const std::string& help) {
+    if (!seen_.insert(prefix_ + key).second) return;
+    text_ +=
+        fmt::format("| `{}{}` | {} | `{}` | {}{} |\n", prefix_, key, values, preset, note_, help);
+  }
+
+  void explore(const std::string& prefix, const std::function<void(Visitor&)>& inside) {
+    const auto outer_prefix = std::exchange(prefix_, prefix);
+    const auto outer_choices = std::exchange(choices_, {});
+    const auto outer_forced = std::exchange(forced_, {});
+    const auto outer_note = note_;
+    const auto outer_seen = prefix.empty() ? std::exchange(seen_, {}) : seen_;
+    inside(*this);
+    const auto choices = choices_;
+    for (const Choice& choice : choices) {
+      for (const std::string& alternative : choice.allowed) {
+        forced_ = {choice.key, alternative};
+        note_ = fmt::format("{}With `{} = \"{}\"`: ", outer_note, choice.key, alternative);
+        inside(*this);
+      }
+      forced_ = {choice.key, choice.value};
+      inside(*this);
+    }
+    prefix_ = outer_prefix;
+    choices_ = outer_choices;
+    forced_ = outer_forced;
+    note_ = outer_note;
+    if (prefix.empty()) seen_ = outer_seen;
+  }
+
+  std::string prefix_, note_, text_;
+  std::set<std::string> seen_;
+  std::vector<Choice> choices_;                 // of the table being explored
+  std::pair<std::string, std::string> forced_;  // a choice and the alternative taken
+};
+
+}  // namespace
+
+std::string job_reference() {
+  ReferenceWriter writer;
+  Job job;
+  visit(writer, job);
+  return "# Job reference\n\nEvery setting of a job file, with its default. Written by `tutti list "
+         "settings`; a test keeps it current.\nA quantity is a number in its base unit or a text "
+         "with a unit (`\"50 us\"`, `\"1 Gbit/s\"`).\n\n| key | values | default | meaning |\n"
+         "|---|---|---|---|\n" +
+         writer.text();
+}
+
+}  // namespace tutti

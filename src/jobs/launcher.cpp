@@ -1,0 +1,116 @@
+#include "jobs/launcher.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "jobs/energy.h"
+#include "jobs/participant.h"
+#include "jobs/plugins.h"
+#include "jobs/predict_cost.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The one reason to name when nodes ended in different ways. A node that diverged takes its peers
+// with it, and a lost node makes the others fail: the cause comes before its consequences.
+void judge(RunRecord& record) {
+  record.status = "done";
+  const auto find = [&](auto matches) -> bool {
+    for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
+      const NodeOutcome& outcome = record.outcomes[rank];
+      if (!matches(outcome)) continue;
+      record.error = outcome.error.empty() ? fmt::format("rank {} was lost", rank) : outcome.error;
+      record.exit_code = outcome.exit_code;
+      return true;
+    }
+    return false;
+  };
+  using Kind = NodeOutcome::Kind;
+  if (find([](const NodeOutcome& o) { return o.kind == Kind::kInterrupted; })) {
+    record.status = "interrupted";
+    record.exit_code = kExitInterrupted;
+  } else if (find([](const NodeOutcome& o) { return o.exit_code == kExitDiverged; })) {
+    record.status = "diverged";
+  } else if (find([](const NodeOutcome& o) {
+               return o.kind == Kind::kFailed && o.exit_code != kExitPeerLost;
+             })) {
+    record.status = "failed";
+  } else if (find([](const NodeOutcome& o) { return o.kind == Kind::kFailed; }) ||
+             find([](const NodeOutcome& o) { return o.kind == Kind::kLost; })) {
+    record.status = "peer lost";
+    record.exit_code = kExitPeerLost;
+  }
+}
+
+void add_energy(RunRecord& record, const FabricFigures& figures) {
+  if (figures.joules >= 0) {
+    record.joules = figures.joules;
+    record.energy_method = "simulated from the power of idle and busy hosts";
+    return;
+  }
+  double cpu_s = 0, total_s = 0;
+  for (const NodeReport& node : record.nodes) {
+    cpu_s += node.cpu_s;
+    total_s = std::max(total_s, node.total_s);
+  }
+  const Energy energy =
+      estimate_energy(total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  record.joules = energy.joules;
+  record.energy_method = energy.method;
+}
+
+}  // namespace
+
+RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
+  const auto data_start = std::chrono::steady_clock::now();
+  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+  const double data_s = seconds_since(data_start);
+  validate(job, data);
+  const Architecture architecture =
+      make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+
+  RunRecord record;
+  record.data_s = data_s;
+  record.virtual_clock = job.cluster.fabric == "virtual";
+  record.metric = architecture.classification ? "accuracy" : "mse";
+  record.higher_is_better = architecture.classification;
+  if (options.keep_files) {
+    record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
+    write_file(record.folder + "/job.toml", resolved_toml(job));
+  }
+
+  const auto start = std::chrono::steady_clock::now();
+  Stage stage{.job = job,
+              .data = data,
+              .architecture = architecture,
+              .make_model = job.cluster.cost_only
+                                ? nullptr
+                                : load_torch_models(static_cast<int>(job.cluster.threads)),
+              .folder = record.folder,
+              .progress = options.progress,
+              .total_steps = predicted_steps(job, data)};
+  const double load_s = seconds_since(start);
+  const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
+  record.outcomes = fabric->run([&](Node& node) { return participate(stage, node); }, stop);
+  for (const NodeOutcome& outcome : record.outcomes)
+    if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));
+  const FabricFigures figures = fabric->figures();
+  record.startup_s = load_s + figures.startup_s;
+  judge(record);
+  add_energy(record, figures);
+  if (options.keep_files)
+    write_file(record.folder + "/run.json", to_json(record, job).dump(2) + "\n");
+  return record;
+}
+
+}  // namespace tutti

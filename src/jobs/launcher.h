@@ -1,0 +1,22 @@
+// From a job to a run record: read the data, make the fabric, run every node, keep the record.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "jobs/job.h"
+#include "jobs/progress.h"
+#include "jobs/run_record.h"
+
+namespace tutti {
+
+struct LaunchOptions {
+  std::string out;         // run folder; empty: a new one below runs/
+  bool keep_files = true;  // false: no folder at all (tests, benchmarks)
+  ProgressStyle progress = ProgressStyle::kNone;
+};
+
+// Throws ConfigError or DataError before anything is started; afterwards every end is a record.
+RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace tutti

@@ -1,0 +1,231 @@
+#include "jobs/participant.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "jobs/parameters_file.h"
+#include "jobs/predict_cost.h"
+#include "jobs/run_folder.h"
+#include "jobs/run_record.h"
+#include "strategies/compute.h"
+
+namespace tutti {
+namespace {
+
+// A thousand virtual nodes would otherwise write a thousand logs.
+constexpr int kMostLogs = 64;
+
+// Everything that rank 0 writes while the run goes on.
+class Diary {
+ public:
+  Diary(const Stage& stage, const std::string& metric)
+      : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind, stage.total_steps,
+                  metric) {
+    if (stage.folder.empty()) return;
+    steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
+    evaluations_.emplace(stage.folder + "/evaluations.csv", "step,time_s,epoch,loss,quality\n");
+  }
+  void step(const StepRow& row) {
+    if (steps_)
+      steps_->append(
+          fmt::format("{},{},{},{},{}\n", row.step, row.time_s, row.loss, row.rate, row.samples));
+    progress_.step(row);
+  }
+  void evaluation(const EvaluationRow& row) {
+    if (evaluations_) {
+      evaluations_->append(
+          fmt::format("{},{},{},{},{}\n", row.step, row.time_s, row.epoch, row.loss, row.quality));
+      evaluations_->flush();
+      steps_->flush();
+    }
+    progress_.evaluation(row);
+  }
+  void end() { progress_.end(); }
+
+ private:
+  Progress progress_;
+  std::optional<AppendFile> steps_, evaluations_;
+};
+
+double peak_memory_bytes(const Stage& stage, const Clock& clock) {
+  if (!clock.simulated()) {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) * 1024;
+  }
+  return predicted_memory_bytes(stage.job, stage.architecture);
+}
+
+class Participant {
+ public:
+  Participant(const Stage& stage, Node& node)
+      : stage_(stage), node_(node), watch_(node.clock()), started_s_(node.clock().now()) {
+    const Rank rank = node.endpoint().rank();
+    if (!stage.folder.empty() && (node.endpoint().size() <= kMostLogs || rank == 0)) {
+      log_file_.emplace(fmt::format("{}/node-{}.log", stage.folder, rank), "");
+      log_ = Log(
+          [this](std::string_view line) {
+            log_file_->append(line);
+            log_file_->flush();
+          },
+          [this] { return node_.clock().now(); });
+    }
+    if (rank == 0) diary_.emplace(stage, stage.architecture.classification ? "accuracy" : "mse");
+    recorder_ = Recorder(
+        [this](const StepRow& row) {
+          if (diary_) diary_->step(row);
+        },
+        [this](const EvaluationRow& row) {
+          if (diary_) diary_->evaluation(row);
+          log_.info(
+              fmt::format("step {}: quality {:.6f}, loss {:.6f}", row.step, row.quality, row.loss));
+        });
+  }
+
+  std::string run() {
+    try {
+      train();
+      measure_test();
+    } catch (const Error& error) {
+      log_.warn(error.what());
+      if (diary_) diary_->end();
+      finish_report();
+      throw PartialResult{to_text(report_), with_step()};
+    }
+    if (diary_) diary_->end();
+    finish_report();
+    if (node_.endpoint().rank() == 0 && !stage_.folder.empty() && !node_.clock().cost_only())
+      save_parameters(stage_.folder + "/parameters.safetensors", stage_.architecture,
+                      model_->parameters());
+    log_.info("done");
+    return to_text(report_);
+  }
+
+ private:
+  void train() {
+    const Job& job = stage_.job;
+    const size_t count = stage_.architecture.parameter_count;
+    log_.info(fmt::format("rank {} of {}, {}, {} parameters", node_.endpoint().rank(),
+                          node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
+                          count));
+    parameters_ = Buffer<float>(count);
+    std::span<float> gradients;
+    Window* window = nullptr;
+    if (const size_t bytes =
+            job.strategy->window_bytes({job.task, job.cluster, stage_.architecture})) {
+      window = node_.endpoint().open_window(bytes, node_.timeout_s());
+      if (!window)
+        throw FabricError(
+            FabricError::Kind::kUnavailable, kAnyRank,
+            "this strategy sums in shared memory, but the nodes are on several hosts");
+      gradients = values_in<float>(window->of(node_.endpoint().rank())).first(count);
+    } else {
+      gradients_ = Buffer<float>(count);
+      gradients = gradients_.span();
+    }
+    const bool arithmetic = !node_.clock().cost_only();
+    if (arithmetic) initialise(stage_.architecture, job.task.seed, parameters_.span());
+    model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
+        stage_.architecture, {parameters_.span(), gradients},
+        {job.task.seed, static_cast<int>(job.cluster.threads)});
+    started_s_ = node_.clock().now();
+    watch_ = Stopwatch(node_.clock());
+    Context context = make_context(window);
+    job.strategy->run(context);
+    trained_s_ = node_.clock().now();
+    watch_.enter(Phase::kOther);
+  }
+
+  Context make_context(Window* window) {
+    return Context{node_,
+                   stage_.job.task,
+                   stage_.job.cluster,
+                   stage_.job.optimizer,
+                   stage_.data,
+                   *model_,
+                   window,
+                   watch_,
+                   recorder_,
+                   log_};
+  }
+
+  // The final quality, on samples that nothing was chosen by. Not part of the training time.
+  void measure_test() {
+    if (stage_.data.splits.test.empty() || node_.clock().cost_only()) return;
+    Recorder unused;
+    Stopwatch untimed(node_.clock());
+    Context context{node_,
+                    stage_.job.task,
+                    stage_.job.cluster,
+                    stage_.job.optimizer,
+                    stage_.data,
+                    *model_,
+                    nullptr,
+                    untimed,
+                    unused,
+                    log_};
+    const Tag tag(Purpose::kEvaluation, recorder_.steps().size(), kTestPart);
+    report_.test_quality = evaluate_together(context, stage_.data.splits.test, tag).quality;
+  }
+
+  void finish_report() {
+    const Traffic traffic = node_.endpoint().traffic();
+    watch_.enter(Phase::kOther);
+    report_.rank = node_.endpoint().rank();
+    report_.total_s = (trained_s_ > 0 ? trained_s_ : node_.clock().now()) - started_s_;
+    report_.compute_s = watch_.seconds(Phase::kCompute);
+    report_.communicate_s = watch_.seconds(Phase::kCommunicate);
+    report_.aggregate_s = watch_.seconds(Phase::kAggregate);
+    report_.wait_s = watch_.seconds(Phase::kWait);
+    report_.cpu_s = node_.clock().busy_s();
+    report_.peak_memory_bytes = peak_memory_bytes(stage_, node_.clock());
+    report_.bytes_sent = traffic.bytes_sent;
+    report_.messages = traffic.messages_sent;
+    report_.steps = static_cast<int64_t>(recorder_.steps().size());
+    report_.samples = recorder_.steps().empty() ? 0 : recorder_.steps().back().samples;
+    report_.staleness_mean = recorder_.staleness_mean();
+    report_.staleness_max = recorder_.staleness_max();
+    if (node_.endpoint().rank() == 0) report_.evaluations = recorder_.evaluations();
+    if (model_ && !node_.clock().cost_only())
+      report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
+  }
+
+  // The error under way, saying at which step it happened.
+  std::exception_ptr with_step() const {
+    try {
+      throw;
+    } catch (const FabricError& error) {
+      return std::make_exception_ptr(
+          FabricError(error.kind(), error.peer(),
+                      fmt::format("rank {} at step {}: {}", node_.endpoint().rank(),
+                                  recorder_.steps().size() + 1, error.what())));
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  const Stage& stage_;
+  Node& node_;
+  Stopwatch watch_;
+  double started_s_;
+  double trained_s_ = 0;
+  std::optional<AppendFile> log_file_;
+  Log log_;
+  std::optional<Diary> diary_;
+  Recorder recorder_;
+  NodeReport report_;
+  Buffer<float> parameters_, gradients_;
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace
+
+std::string participate(const Stage& stage, Node& node) { return Participant(stage, node).run(); }
+
+}  // namespace tutti

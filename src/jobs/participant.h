@@ -1,0 +1,28 @@
+// One node's part in a job, from memory to report: what a fabric runs on each of its nodes.
+#pragma once
+
+#include <string>
+
+#include "fabric/node.h"
+#include "jobs/job.h"
+#include "jobs/progress.h"
+#include "models/model.h"
+
+namespace tutti {
+
+// What every node shares, prepared by the launcher before the nodes start.
+struct Stage {
+  const Job& job;
+  const Data& data;
+  const Architecture& architecture;
+  MakeModel make_model;
+  std::string folder;  // empty: keep no files
+  ProgressStyle progress = ProgressStyle::kNone;
+  int64_t total_steps = 0;
+};
+
+// Returns the node's report as text. A run that ends early throws PartialResult with the report of
+// what was done until then.
+std::string participate(const Stage& stage, Node& node);
+
+}  // namespace tutti

@@ -1,0 +1,22 @@
+// Libraries that are slow to load and that most commands do without: LibTorch and SimGrid.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/cluster.h"
+#include "fabric/fabric.h"
+#include "models/model.h"
+
+namespace tutti {
+
+// Loads libtutti_torch.so from beside the program. `threads` is fixed at the first call: BLAS
+// reads it when it is loaded.
+MakeModel load_torch_models(int threads);
+
+// Makes the fabric that the cluster asks for; loads libtutti_virtual.so if it is the virtual one.
+std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,
+                                    uint64_t seed);
+
+}  // namespace tutti

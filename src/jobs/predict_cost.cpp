@@ -1,0 +1,27 @@
+#include "jobs/predict_cost.h"
+
+#include <algorithm>
+
+namespace tutti {
+
+double predicted_memory_bytes(const Job& job, const Architecture& architecture) {
+  const auto parameters = static_cast<double>(architecture.parameter_count) * sizeof(float);
+  const auto parts = std::max(job.cluster.workers, job.task.deterministic ? job.task.lanes : 1);
+  const auto share = static_cast<double>((job.task.global_batch + parts - 1) / parts);
+  return parameters * (2 + optimizer_slots(job.optimizer)) +
+         share * architecture.activation_bytes() +
+         job.strategy->step_cost({job.task, job.cluster, architecture}).extra_memory;
+}
+
+int64_t predicted_steps(const Job& job, const Data& data) {
+  const Schedule schedule(job.optimizer, job.task.global_batch, job.task.epochs);
+  const auto samples = static_cast<int64_t>(data.splits.train.size());
+  int64_t steps = 0;
+  for (int64_t epoch = 0; epoch < job.task.epochs; ++epoch) {
+    const int64_t batch = std::clamp<int64_t>(schedule.global_batch(epoch), 1, samples);
+    steps += (samples + batch - 1) / batch;
+  }
+  return job.task.max_steps > 0 ? std::min(steps, job.task.max_steps) : steps;
+}
+
+}  // namespace tutti

@@ -1,0 +1,14 @@
+// What a job will take, as far as it can be known before it runs.
+#pragma once
+
+#include "jobs/job.h"
+
+namespace tutti {
+
+// Memory of one worker: parameters, gradients, optimizer state, activations of its share of a
+// batch, and what the strategy adds. Without the data and the program itself.
+double predicted_memory_bytes(const Job& job, const Architecture& architecture);
+
+int64_t predicted_steps(const Job& job, const Data& data);
+
+}  // namespace tutti

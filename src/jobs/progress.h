@@ -1,0 +1,34 @@
+// Progress for people: one live line on a terminal, a plain line now and then otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "strategies/recorder.h"
+
+namespace tutti {
+
+enum class ProgressStyle { kNone, kLines, kLive };
+
+class Progress {
+ public:
+  Progress(ProgressStyle style, std::string title, int64_t total_steps, std::string metric);
+  void step(const StepRow& row);
+  void evaluation(const EvaluationRow& row);
+  void end();  // leaves the terminal on a line of its own
+
+ private:
+  void print(const StepRow& row);
+
+  ProgressStyle style_;
+  std::string title_;
+  int64_t total_steps_;
+  std::string metric_;
+  double started_s_;
+  double printed_s_;
+  double quality_ = -1;
+  bool line_open_ = false;
+  StepRow last_;
+};
+
+}  // namespace tutti

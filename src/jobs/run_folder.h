@@ -1,0 +1,37 @@
+// The folder of a run: resolved job, run.json, series, logs, parameters. Whoever writes into it
+// says so when the disk is full, and never leaves half a file under a final name.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "core/log.h"
+#include "strategies/recorder.h"
+
+namespace tutti {
+
+// Throws DataError naming the path and the reason.
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, std::string_view content);  // beside it, then renamed
+
+// Creates `path` for a new run, or "runs/<name>-<time>" when it is empty; returns it. Throws
+// ConfigError when it cannot be written or already holds a run.
+std::string create_run_folder(const std::string& path, const std::string& name);
+
+// A file that rows are appended to while the run goes on; what was written is kept if it dies.
+class AppendFile {
+ public:
+  AppendFile(std::string path, std::string_view header);
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+  void append(std::string_view text);
+  void flush();
+
+ private:
+  std::string path_;
+  std::FILE* file_;
+};
+
+}  // namespace tutti

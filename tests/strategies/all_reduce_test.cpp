@@ -1,0 +1,99 @@
+// All-reduce on real nodes: exact sums on integers for every topology on both fabrics, and the
+// traffic that the rounds promise.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "collectives/all_reduce.h"
+#include "core/bytes.h"
+#include "fabric/outcome.h"
+#include "jobs/plugins.h"
+
+namespace tutti {
+namespace {
+
+Group group_of(Node& node) {
+  Group group{.ranks = {}, .index = static_cast<size_t>(node.endpoint().rank()), .racks = {}};
+  for (int rank = 0; rank < node.endpoint().size(); ++rank) {
+    group.ranks.push_back(rank);
+    group.racks.push_back(rank * 2 / node.endpoint().size());
+  }
+  return group;
+}
+
+// Sums integers of every size in turn; the result counts the wrong elements and the traffic.
+std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
+  const auto n = static_cast<size_t>(node.endpoint().size());
+  const auto me = static_cast<int64_t>(node.endpoint().rank());
+  Window* window = nullptr;
+  if (!entry.rounds) window = node.endpoint().open_window(10007 * sizeof(int64_t), 60);
+  size_t wrong = 0, promised_bytes = 0, promised_messages = 0;
+  uint64_t step = 0;
+  const Traffic before = node.endpoint().traffic();
+  std::unique_ptr<AllReduce> direct;
+  if (window) direct = make_direct_all_reduce(node, nullptr, *window, kSumInt64);
+  for (const size_t count : {size_t{0}, size_t{1}, n - 1, n, n + 1, size_t{10007}}) {
+    std::vector<int64_t> own(window ? 0 : count);
+    const std::span<int64_t> data =
+        window ? values_in<int64_t>(window->of(node.endpoint().rank())).first(count)
+               : std::span<int64_t>(own);
+    for (size_t k = 0; k < count; ++k) data[k] = (me + 1) * 1000003 + static_cast<int64_t>(k);
+    std::unique_ptr<AllReduce> messages;
+    if (entry.rounds) {
+      Rounds rounds = entry.rounds(group_of(node), count);
+      const Volume volume = volume_sent(rounds);
+      promised_bytes += volume.elements * sizeof(int64_t);
+      promised_messages += volume.messages;
+      messages = make_all_reduce(node, nullptr, std::move(rounds), kSumInt64);
+    }
+    AllReduce& sum = window ? *direct : *messages;
+    sum.start(writable_bytes_of(data), Tag(Purpose::kGradient, ++step));
+    sum.advance();
+    sum.finish();
+    const auto expected = static_cast<int64_t>(n * (n + 1) / 2) * 1000003;
+    for (size_t k = 0; k < count; ++k)
+      wrong += data[k] != expected + static_cast<int64_t>(n * k);
+    if (window) {  // nobody writes the next values before everybody has looked at these
+      sum.start(writable_bytes_of(data.first(0)), Tag(Purpose::kControl, step));
+      sum.finish();
+    }
+  }
+  const Traffic after = node.endpoint().traffic();
+  if (window) return std::to_string(wrong);
+  wrong += after.bytes_sent - before.bytes_sent != promised_bytes;
+  wrong += after.messages_sent - before.messages_sent != promised_messages;
+  return std::to_string(wrong);
+}
+
+void check_sums(const std::string& fabric, const TopologyEntry& entry, int nodes) {
+  ClusterConfig cluster;
+  cluster.fabric = fabric;
+  cluster.workers = nodes;
+  cluster.timeout_s = 60;
+  if (!entry.rounds) cluster.nodes_per_host = nodes;
+  const auto made = make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
+  const std::atomic<bool> never{false};
+  const auto outcomes = made->run([&](Node& node) { return sum_all_sizes(node, entry); }, never);
+  ASSERT_EQ(outcomes.size(), static_cast<size_t>(nodes));
+  for (const NodeOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.kind, NodeOutcome::Kind::kDone) << outcome.error;
+    EXPECT_EQ(outcome.result, "0") << entry.name << " on " << nodes << " nodes of " << fabric;
+  }
+}
+
+class EveryTopology : public testing::TestWithParam<TopologyEntry> {};
+
+TEST_P(EveryTopology, SumsExactlyOnAVirtualCluster) {
+  for (const int nodes : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 64})
+    check_sums("virtual", GetParam(), nodes);
+}
+
+TEST_P(EveryTopology, SumsExactlyInProcesses) {
+  for (const int nodes : {1, 2, 3, 4, 7, 8, 16}) check_sums("process", GetParam(), nodes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(topology_catalog()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tutti

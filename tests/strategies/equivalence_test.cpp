@@ -1,0 +1,162 @@
+// Equivalence is the proof: a synchronous strategy gives the same parameters as one worker alone,
+// bitwise with task.deterministic, on every fabric. A new strategy joins by a line in
+// equivalent_strategies().
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "collectives/topology.h"
+#include "jobs/parameters_file.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+struct Variant {
+  std::string name;
+  Settings settings;
+  std::vector<int> workers;
+};
+
+std::vector<Variant> equivalent_strategies() {
+  std::vector<Variant> variants;
+  for (const TopologyEntry& entry : topology_catalog())
+    variants.push_back({std::string(entry.name),
+                        {"strategy.kind=allreduce", "strategy.topology=" + std::string(entry.name)},
+                        {1, 2, 3, 8}});
+  return variants;
+}
+
+Settings on(const std::string& fabric, int workers) {
+  Settings settings = {"cluster.fabric=" + fabric, "cluster.workers=" + std::to_string(workers)};
+  // Shared memory needs one host, racks need several nodes: both hold on every fabric this way.
+  if (fabric == "virtual") settings.push_back("cluster.nodes_per_host=" + std::to_string(workers));
+  return settings;
+}
+
+// Hierarchical needs racks, racks need hosts, and shared memory needs a single one.
+Settings network_for(const Variant& variant, const std::string& fabric, int workers) {
+  Settings settings = on(fabric, workers);
+  if (variant.name == "hierarchical") {
+    settings.push_back("cluster.racks=2");
+    if (fabric == "virtual") settings.push_back("cluster.nodes_per_host=1");
+  }
+  return settings;
+}
+
+Settings solo() { return {"strategy.kind=solo", "cluster.workers=1"}; }
+
+const Settings kDeterministic = {"task.deterministic=true"};
+
+class Equivalence : public testing::TestWithParam<std::tuple<Variant, std::string>> {};
+
+TEST_P(Equivalence, IsBitwiseSoloForEveryNumberOfWorkers) {
+  const auto& [variant, fabric] = GetParam();
+  static const std::string expected =
+      checksum(logistic_task() + kDeterministic + solo() + on("process", 1));
+  for (const int workers : variant.workers) {
+    if (variant.name == "hierarchical" && workers < 2) continue;
+    EXPECT_EQ(checksum(logistic_task() + kDeterministic + variant.settings +
+                       network_for(variant, fabric, workers)),
+              expected)
+        << variant.name << " on " << fabric << " with " << workers << " workers";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Equivalence,
+                         testing::Combine(testing::ValuesIn(equivalent_strategies()),
+                                          testing::Values("process", "virtual")),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
+                         });
+
+class EveryOptimizer : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOptimizer, IsBitwiseSolo) {
+  const Settings task = logistic_task() + kDeterministic +
+                        Settings{"optimizer.kind=" + GetParam(), "optimizer.lr=0.01",
+                                 "optimizer.weight_decay=0.01", "optimizer.clip_norm=0.5"};
+  EXPECT_EQ(checksum(task + solo() + on("virtual", 1)),
+            checksum(task + Settings{"strategy.kind=allreduce", "strategy.topology=butterfly"} +
+                     on("process", 3)));
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerEntry& entry : optimizer_catalog()) names.emplace_back(entry.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, testing::ValuesIn(optimizer_names()),
+                         [](const auto& test) { return test.param; });
+
+// Real images through convolutions, pooling and dropout.
+TEST(EquivalenceLeNet, IsBitwiseSoloInTwoTopologiesAndBothFabrics) {
+  const Settings task = {"task.data=fashion-mnist",  "task.data.limit=512",
+                         "task.model.kind=lenet",    "task.model.channels=[6, 16]",
+                         "task.model.hidden=[120]",  "task.global_batch=64",
+                         "task.max_steps=4",         "optimizer.kind=nesterov",
+                         "optimizer.lr=0.05",        "task.deterministic=true"};
+  const std::string expected = checksum(task + solo() + on("process", 1));
+  EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("virtual", 3)), expected);
+  EXPECT_EQ(checksum(task + Settings{"strategy.topology=direct"} + on("process", 2)), expected);
+  EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("process", 4)), expected);
+}
+
+TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {
+  const Settings task = logistic_task() + kDeterministic + solo() + on("virtual", 1);
+  EXPECT_NE(checksum(task), checksum(task + Settings{"task.seed=2"}));
+}
+
+std::vector<float> parameters_after(const Settings& settings) {
+  const TemporaryFolder folder;
+  const RunRecord record = run(settings, folder / "run");
+  EXPECT_EQ(record.status, "done") << record.error;
+  Job job = load_job("", settings);
+  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+  const Architecture architecture = make_architecture(job.task.model, data.dataset->sample_shape(),
+                                                      data.dataset->classes());
+  std::vector<float> parameters(architecture.parameter_count);
+  load_parameters(folder / "run/parameters.safetensors", architecture, parameters);
+  return parameters;
+}
+
+// Without `deterministic` the sums are the same terms in another order. One component of a
+// gradient is the mean over B samples of (p - y) x with |p - y| <= 1, so with unit roundoff u, any
+// order of B products and n partial sums is off by at most 2 (B + n + c) u max|x|, where c covers
+// the logits (d products each, |w| <= W): their error d u W max|x| moves p by at most twice that,
+// and u for the softmax. Gradient descent on a convex loss with lr below 2/L does not amplify a
+// difference, so T steps add up: T lr times one step's error, plus T roundings of the update.
+TEST(EquivalenceFloat, StaysWithinTheDerivedBound) {
+  const Settings task = logistic_task();
+  const std::vector<float> expected = parameters_after(task + solo() + on("process", 1));
+
+  const double u = std::ldexp(1.0, -24), lr = 0.1, batch = 37, features = 17;
+  const double steps = std::ceil(480.0 / batch);
+  double largest_weight = 0;
+  for (const float value : expected) largest_weight = std::max(largest_weight, std::abs(double{value}));
+  Job job = load_job("", task);
+  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+  Batch all;
+  data.dataset->gather(data.splits.train, all);
+  double largest_feature = 1;
+  for (const float value : all.features)
+    largest_feature = std::max(largest_feature, std::abs(double{value}));
+  largest_weight = std::max(largest_weight, 1.0);
+
+  for (const char* topology : {"ring", "butterfly", "tree", "all_to_all", "direct"})
+    for (const int workers : {2, 3, 8}) {
+      const auto actual = parameters_after(
+          task + Settings{"strategy.topology=" + std::string(topology)} + on("process", workers));
+      const double forward = 2 * (features * largest_weight * largest_feature + 4) * u;
+      const double gradient = 2 * (batch + workers) * u * largest_feature + forward * largest_feature;
+      const double bound = steps * (lr * gradient + 2 * u * largest_weight);
+      for (size_t i = 0; i < expected.size(); ++i)
+        ASSERT_LE(std::abs(double{actual[i]} - double{expected[i]}), bound)
+            << topology << ", " << workers << " workers, parameter " << i;
+    }
+}
+
+}  // namespace
+}  // namespace tutti

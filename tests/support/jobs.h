@@ -1,0 +1,69 @@
+// Small jobs for tests: run one with some settings and look at what came of it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "jobs/job.h"
+#include "jobs/launcher.h"
+
+namespace tutti::testing_support {
+
+using Settings = std::vector<std::string>;
+
+inline Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// 16 features, 4 classes, 12 steps with a smaller last batch: converges enough to be sensitive.
+inline Settings logistic_task() {
+  return {"task.data.kind=synthetic-classes", "task.data.samples=480", "task.data.features=16",
+          "task.data.classes=4", "task.model=logistic", "task.global_batch=37",
+          "task.epochs=1", "optimizer.kind=sgd", "optimizer.lr=0.1", "cluster.timeout=60"};
+}
+
+inline RunRecord run(const Settings& settings, const std::string& out = "") {
+  Job job = load_job("", settings);
+  const std::atomic<bool> never{false};
+  return launch(job, {.out = out, .keep_files = !out.empty(), .progress = ProgressStyle::kNone}, never);
+}
+
+// The checksum of the final parameters, which must be the same on every node.
+inline std::string checksum(const Settings& settings) {
+  const RunRecord record = run(settings);
+  EXPECT_EQ(record.status, "done") << record.error;
+  if (record.nodes.empty()) return "no node reported";
+  for (const NodeReport& node : record.nodes)
+    EXPECT_EQ(node.parameters_sha256, record.nodes.front().parameters_sha256) << "node " << node.rank;
+  EXPECT_FALSE(record.nodes.front().parameters_sha256.empty());
+  return record.nodes.front().parameters_sha256;
+}
+
+// A folder that is gone after the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tutti-test-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tutti::testing_support
