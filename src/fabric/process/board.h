@@ -42,6 +42,8 @@ class Board {
   std::atomic<uint32_t>& stop() { return head_->stop; }
   int64_t start_ns() const { return head_->start_ns; }
   void set_start_ns(int64_t ns) { head_->start_ns = ns; }
+  bool may_fetch() const { return head_->may_fetch; }
+  void set_may_fetch(bool may) { head_->may_fetch = may; }
 
   Offer& offer(Rank rank, uint32_t slot) {
     return offers_[static_cast<size_t>(rank) * kOffers + slot];
@@ -61,6 +63,7 @@ class Board {
     std::atomic<uint32_t> news{0};
     std::atomic<uint32_t> stop{0};
     int64_t start_ns = 0;
+    bool may_fetch = false;
   };
   struct alignas(64) Seat {
     std::atomic<uint32_t> taken{0};

@@ -1,5 +1,8 @@
 #include "fabric/process/channel.h"
 
+#include <ucs/debug/log_def.h>
+
+#include <cstdarg>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -10,6 +13,14 @@ namespace {
 
 void modify(ucp_config_t* config, const char* name, const char* value) {
   check_ucx(ucp_config_modify(config, name, value), name);
+}
+
+// UCX complains when it meets the remains of a dead peer. That peer's loss is our message to tell,
+// and what concerns us reaches us as a status.
+ucs_log_func_rc_t drop_complaints(const char*, unsigned, const char*, ucs_log_level_t level,
+                                  const ucs_log_component_config_t*, const char*, va_list) {
+  const bool complaint = level == UCS_LOG_LEVEL_ERROR || level == UCS_LOG_LEVEL_WARN;
+  return complaint ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
 }
 
 // UCX alone never decides that a peer is lost; the launcher does, and it will speak within 2 s.
@@ -24,6 +35,7 @@ void check_ucx(ucs_status_t status, const char* call, Rank peer) {
 }
 
 UcxContext::UcxContext() {
+  ucs_log_push_handler(drop_complaints);
   // These belong to UCX's transports, which read them from the environment and nowhere else.
   // Without the first, asking for error handling silently turns shared memory off. The second
   // bounds what a worker takes at once: its default is 4 MB.

@@ -46,7 +46,8 @@ Read read_memory(pid_t pid, uint64_t address, std::span<std::byte> buffer) {
 
 }  // namespace
 
-Rendezvous::Rendezvous(Board& board, Rank rank) : board_(board), rank_(rank) {
+Rendezvous::Rendezvous(Board& board, Rank rank)
+    : board_(board), rank_(rank), forbidden_(!board.may_fetch()) {
   for (uint32_t slot = Board::kOffers; slot > 0; --slot) free_.push_back(slot - 1);
   taken_seen_ = board_.taken(rank).load(std::memory_order_acquire);
 }

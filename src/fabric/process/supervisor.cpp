@@ -41,6 +41,7 @@ Supervisor::Supervisor(const std::vector<std::string>& roles, const ProcessOptio
       board_(static_cast<int>(roles.size())),
       children_(roles.size()) {
   board_.set_start_ns(monotonic_ns());
+  board_.set_may_fetch(options.fetch);
   for (Child& child : children_) child.restarts_left = options.restarts;
 }
 

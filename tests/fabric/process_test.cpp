@@ -1,0 +1,280 @@
+// What only processes can do: be killed at any instruction, be too many for the cores, be idle.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <ctime>
+#include <thread>
+
+#include "core/random.h"
+#include "fabric/exchange.h"
+#include "fabric/process/process_fabric.h"
+#include "tests/fabric/conformance.h"
+
+namespace tutti {
+
+const FabricUnderTest& fabric_under_test() {
+  static const FabricUnderTest fabric{
+      [](int nodes, const ConformanceOptions& options) {
+        ProcessOptions process;
+        process.timeout_s = options.timeout_s;
+        return make_process_fabric(std::vector<std::string>(static_cast<size_t>(nodes), "worker"),
+                                   process);
+      },
+      [](Node&) { raise(SIGKILL); },
+      nullptr,
+  };
+  return fabric;
+}
+
+namespace {
+
+// The system kills the calling process after this long, wherever it is by then.
+void die_after(double seconds) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) std::abort();
+  itimerspec when{};
+  when.it_value.tv_nsec = static_cast<long>(seconds * 1e9);
+  if (timer_settime(timer, 0, &when, nullptr) != 0) std::abort();
+}
+
+// Rank 1 dies somewhere in a storm of messages of all sizes. The others notice soon, and can still
+// talk to each other, in both directions and with all sizes.
+std::string survive(Node& node, uint32_t repetition) {
+  constexpr Rank kVictim = 1;
+  Endpoint& endpoint = node.endpoint();
+  const Rank self = endpoint.rank();
+  const int nodes = endpoint.size();
+  Random random(repetition, Stream::kTest);
+  const double death_s = 0.001 + 0.02 * random.uniform();
+  const double start_s = node.clock().now();
+  if (self == kVictim) die_after(death_s);
+  const size_t sizes[] = {8, 3000, 65536, 70'000, 1'000'000};
+  std::vector<std::byte> out(1'000'000), in(1'000'000);
+  bool noticed = false;
+  for (uint64_t step = 0; !noticed; ++step) {
+    const size_t size = sizes[step % 5];
+    std::vector<Handle> handles;
+    for (Rank peer = 0; peer < nodes; ++peer) {
+      if (peer == self) continue;
+      handles.push_back(endpoint.receive(peer, user_tag(step), {in.data(), size}));
+      handles.push_back(endpoint.send(peer, user_tag(step), {out.data(), size}));
+    }
+    node.membership().end_waits_on_any_loss(true);
+    for (Handle& handle : handles)
+      if (!noticed) noticed = endpoint.wait(handle, kLong_s).state == State::kPeerLost;
+    IN_BODY(node.clock().now() - start_s < death_s + 2);
+  }
+  node.membership().end_waits_on_any_loss(false);
+  IN_BODY(!node.membership().alive(kVictim));
+  const Rank peer = 2 - self;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const size_t size = sizes[i % 5];
+    const auto data = pattern(size, i);
+    Handle sent = endpoint.send(peer, Tag(Purpose::kControl, i), data);
+    IN_BODY(receive_exactly(node, peer, Tag(Purpose::kControl, i), data));
+    IN_BODY(endpoint.wait(sent, kLong_s).state == State::kDone);
+  }
+  return kOk;
+}
+
+TEST(Process, SurvivorsOfAKillNoticeAndGoOn) {
+  for (uint32_t repetition = 0; repetition < 40; ++repetition) {
+    const auto outcomes =
+        run_nodes(3, [&](Node& node) { return survive(node, repetition); });
+    expect_ok(outcomes, 0);
+    expect_lost(outcomes, 1);
+    expect_ok(outcomes, 2);
+    ASSERT_FALSE(testing::Test::HasFailure()) << "repetition " << repetition;
+  }
+}
+
+TEST(Process, AnIdleNodeUsesNoProcessor) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    const double before_s = node.clock().busy_s();
+    if (node.endpoint().rank() == 0) {
+      IN_BODY(hear(node, 1, 1));
+    } else {
+      node.clock().sleep(1);
+      IN_BODY(tell(node, 0, 1));
+    }
+    IN_BODY(node.clock().busy_s() - before_s < 0.05);
+    return kOk;
+  });
+}
+
+// A blocked node is woken by each thing that it can wait for.
+TEST(Process, SleepersWakeSoon) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    constexpr double kSoon_s = 0.3;  // far less than any timeout, far more than a busy machine needs
+    Endpoint& endpoint = node.endpoint();
+    const double nap_s = 0.1;
+    Window* window = endpoint.open_window(64, kLong_s);
+    if (endpoint.rank() == 0) {
+      const auto large = pattern(1'000'000, 1);
+      const double start_s = node.clock().now();
+      IN_BODY(send_all(node, 1, user_tag(1), large));  // waits for the receive
+      const double sent_s = node.clock().now() - start_s;
+      IN_BODY(window->await(1, 0, 1, kLong_s).state == State::kDone);
+      const double awaited_s = node.clock().now() - start_s;
+      IN_BODY(hear(node, 1, 2));
+      const double heard_s = node.clock().now() - start_s;
+      IN_BODY(sent_s < nap_s + kSoon_s);
+      IN_BODY(awaited_s < 2 * nap_s + 2 * kSoon_s);
+      IN_BODY(heard_s < 3 * nap_s + 3 * kSoon_s);
+      return kOk;
+    }
+    node.clock().sleep(nap_s);
+    IN_BODY(receive_exactly(node, 0, user_tag(1), pattern(1'000'000, 1)));
+    node.clock().sleep(nap_s);
+    window->post(0, 1);
+    node.clock().sleep(nap_s);
+    IN_BODY(tell(node, 0, 2));
+    return kOk;
+  });
+}
+
+void exchange_in_a_ring(int nodes, const ProcessOptions& options, size_t bytes, uint64_t steps) {
+  const std::atomic<bool> stop{false};
+  const auto fabric =
+      make_process_fabric(std::vector<std::string>(static_cast<size_t>(nodes), "worker"), options);
+  const auto outcomes = fabric->run(
+      [&](Node& node) -> std::string {
+        Endpoint& endpoint = node.endpoint();
+        const Rank self = endpoint.rank();
+        const Rank last = (self + nodes - 1) % nodes;
+        std::vector<std::byte> in(bytes);
+        const auto out = pattern(bytes, static_cast<uint64_t>(self));
+        const auto expected = pattern(bytes, static_cast<uint64_t>(last));
+        for (uint64_t step = 0; step < steps; ++step) {
+          Handle handle = endpoint.receive(last, user_tag(step), in);
+          send(node, (self + 1) % nodes, user_tag(step), out);
+          finish(node, handle);
+          IN_BODY(in == expected);
+        }
+        // From anybody too.
+        uint64_t sum = 0;
+        for (Rank peer = 0; peer < nodes && self == 0; ++peer) {
+          uint64_t value = 0;
+          Handle handle = endpoint.receive(kAnyRank, user_tag(steps),
+                                           std::as_writable_bytes(std::span(&value, 1)));
+          if (peer == 0) IN_BODY(send_number(node, 0, user_tag(steps), 1));
+          finish(node, handle);
+          sum += value;
+        }
+        if (self != 0) IN_BODY(send_number(node, 0, user_tag(steps), 1));
+        IN_BODY(self != 0 || sum == static_cast<uint64_t>(nodes));
+        return kOk;
+      },
+      stop);
+  for (Rank rank = 0; rank < nodes; ++rank) expect_ok(outcomes, rank);
+  EXPECT_GT(fabric->figures().startup_s, 0);
+  EXPECT_LT(fabric->figures().joules, 0);
+}
+
+TEST(Process, EightNodesShareTwoCores) { exchange_in_a_ring(8, {}, 1'000'000, 30); }
+
+// So many connect only when they first talk.
+TEST(Process, ManyNodesConnectWhenTheyMust) { exchange_in_a_ring(24, {}, 100'000, 3); }
+
+TEST(Process, WhereFetchingIsForbiddenUcxCopies) {
+  ProcessOptions options;
+  options.fetch = false;
+  exchange_in_a_ring(3, options, 3'000'000, 10);
+}
+
+// Windows reach a node that was started after they were announced.
+TEST(Process, ARestartedNodeSharesWindows) {
+  ProcessOptions options;
+  options.restarts = 1;
+  const std::atomic<bool> stop{false};
+  const auto outcomes = make_process_fabric({"a", "b", "c"}, options)
+                            ->run(
+                                [](Node& node) -> std::string {
+                                  Endpoint& endpoint = node.endpoint();
+                                  const Rank self = endpoint.rank();
+                                  const bool fresh = node.membership().incarnation(1) == 0;
+                                  if (fresh) endpoint.open_window(100, kLong_s);
+                                  if (self == 1 && fresh) {
+                                    IN_BODY(hear(node, 0, 1) && hear(node, 2, 1));
+                                    raise(SIGKILL);
+                                  }
+                                  if (self != 1) {
+                                    IN_BODY(tell(node, 1, 1));
+                                    IN_BODY(next_event(node)->kind == MemberEvent::Kind::kLost);
+                                    IN_BODY(next_event(node)->kind == MemberEvent::Kind::kJoined);
+                                  }
+                                  Window* window = endpoint.open_window(5000, kLong_s);
+                                  window->of(self)[4999] = static_cast<std::byte>(self + 7);
+                                  window->post(1, 1);
+                                  for (Rank rank = 0; rank < 3; ++rank) {
+                                    const auto seen = window->await(rank, 1, 1, kLong_s);
+                                    IN_BODY(seen.state == State::kDone);
+                                    IN_BODY(window->of(rank).size() == 5000);
+                                    IN_BODY(window->of(rank)[4999] ==
+                                            static_cast<std::byte>(rank + 7));
+                                  }
+                                  return kOk;
+                                },
+                                stop);
+  for (Rank rank = 0; rank < 3; ++rank) expect_ok(outcomes, rank);
+}
+
+TEST(Process, OpeningAWindowEndsWhenAMemberIsLost) {
+  const auto outcomes = run_nodes(3, [](Node& node) -> std::string {
+    if (node.endpoint().rank() == 1) {
+      node.clock().sleep(0.05);
+      raise(SIGKILL);
+    }
+    node.endpoint().open_window(100, kLong_s);
+    return "opened";
+  });
+  expect_lost(outcomes, 1);
+  for (const size_t rank : {0u, 2u}) {
+    EXPECT_EQ(outcomes[rank].kind, NodeOutcome::Kind::kFailed);
+    EXPECT_EQ(outcomes[rank].lost_peer, 1);
+  }
+}
+
+TEST(Process, AFailedNodeIsLostToTheOthers) {
+  const auto outcomes = run_nodes(2, [](Node& node) -> std::string {
+    if (node.endpoint().rank() == 1) throw std::runtime_error("a bug");
+    std::vector<std::byte> buffer(8);
+    Handle handle = node.endpoint().receive(1, user_tag(1), buffer);
+    IN_BODY(node.endpoint().wait(handle, kLong_s).state == State::kPeerLost);
+    return kOk;
+  });
+  expect_ok(outcomes, 0);
+  EXPECT_EQ(outcomes[1].error, "a bug");
+}
+
+// Ctrl-C reaches the whole group: the nodes leave it to the launcher. One that makes no Node calls
+// is killed in the end.
+TEST(Process, SignalsAreTheLaunchersAffair) {
+  std::atomic<bool> stop{false};
+  std::thread raiser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    stop = true;
+  });
+  ProcessOptions options;
+  options.stop_s = 0.3;
+  const auto outcomes =
+      make_process_fabric({"polite", "deaf"}, options)
+          ->run(
+              [](Node& node) -> std::string {
+                raise(SIGINT);
+                raise(SIGTERM);
+                if (node.endpoint().rank() == 1)
+                  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+                while (true) node.clock().sleep(0.01);
+              },
+              stop);
+  raiser.join();
+  EXPECT_EQ(outcomes[0].kind, NodeOutcome::Kind::kInterrupted);
+  EXPECT_EQ(outcomes[1].kind, NodeOutcome::Kind::kLost);
+}
+
+}  // namespace
+}  // namespace tutti
