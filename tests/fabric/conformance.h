@@ -39,7 +39,7 @@ const FabricUnderTest& fabric_under_test();
 #define IN_BODY(condition) \
   if (!(condition)) return fmt::format("line {}: {}", __LINE__, #condition)
 
-inline constexpr double kLong_s = 30;   // for what must happen
+inline constexpr double kLong_s = 30;    // for what must happen
 inline constexpr double kShort_s = 0.2;  // for what must not
 inline constexpr const char* kOk = "ok";
 
@@ -109,8 +109,7 @@ inline bool hear(Node& node, Rank from, uint64_t what) {
 // Through rank 0.
 inline bool barrier(Node& node, uint64_t round) {
   const int nodes = node.endpoint().size();
-  if (node.endpoint().rank() != 0)
-    return tell(node, 0, 2 * round) && hear(node, 0, 2 * round + 1);
+  if (node.endpoint().rank() != 0) return tell(node, 0, 2 * round) && hear(node, 0, 2 * round + 1);
   bool ok = true;
   for (Rank rank = 1; rank < nodes; ++rank) ok = ok && hear(node, rank, 2 * round);
   for (Rank rank = 1; rank < nodes; ++rank) ok = ok && tell(node, rank, 2 * round + 1);

@@ -262,7 +262,8 @@ TEST(Conformance, SurvivesAStormOfPairs) {
         handles.push_back(endpoint.send(peer, user_tag(round), out));
       }
       for (Handle& handle : handles) IN_BODY(endpoint.wait(handle, kLong_s).state == State::kDone);
-      for (size_t peer = 0; peer < in.size(); ++peer) IN_BODY(in[peer] == pattern(size, peer + round));
+      for (size_t peer = 0; peer < in.size(); ++peer)
+        IN_BODY(in[peer] == pattern(size, peer + round));
     }
     return kOk;
   });

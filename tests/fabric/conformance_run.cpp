@@ -12,14 +12,22 @@ namespace {
 TEST(Conformance, MapsWhatTheBodyThrows) {
   const auto outcomes = run_nodes(8, [](Node& node) -> std::string {
     switch (node.endpoint().rank()) {
-      case 0: throw DivergedError("the loss is NaN");
-      case 1: throw FabricError(FabricError::Kind::kPeerLost, 5, "lost rank 5");
-      case 2: throw FabricError(FabricError::Kind::kTimedOut, 5, "rank 5 is slow");
-      case 3: throw ConfigError("task.model", "no such model");
-      case 4: throw DataError("truncated");
-      case 5: throw std::runtime_error("a bug");
-      case 6: throw InterruptedError();
-      default: return "done";
+      case 0:
+        throw DivergedError("the loss is NaN");
+      case 1:
+        throw FabricError(FabricError::Kind::kPeerLost, 5, "lost rank 5");
+      case 2:
+        throw FabricError(FabricError::Kind::kTimedOut, 5, "rank 5 is slow");
+      case 3:
+        throw ConfigError("task.model", "no such model");
+      case 4:
+        throw DataError("truncated");
+      case 5:
+        throw std::runtime_error("a bug");
+      case 6:
+        throw InterruptedError();
+      default:
+        return "done";
     }
   });
   ASSERT_EQ(outcomes.size(), 8u);

@@ -44,7 +44,8 @@ TEST(Conformance, ACancelledReceiveTakesNothing) {
       return kOk;
     }
     uint64_t cancelled = 0, destroyed = 0;
-    Handle handle = endpoint.receive(0, user_tag(1), std::as_writable_bytes(std::span(&cancelled, 1)));
+    Handle handle =
+        endpoint.receive(0, user_tag(1), std::as_writable_bytes(std::span(&cancelled, 1)));
     IN_BODY(endpoint.cancel(handle).state == State::kCancelled);
     IN_BODY(!handle.pending());
     {
@@ -97,7 +98,8 @@ TEST(Conformance, TestNeverBlocksAndEndsTheHandle) {
     Endpoint& endpoint = node.endpoint();
     if (endpoint.rank() == 0) {
       uint64_t value = 0;
-      Handle handle = endpoint.receive(1, user_tag(1), std::as_writable_bytes(std::span(&value, 1)));
+      Handle handle =
+          endpoint.receive(1, user_tag(1), std::as_writable_bytes(std::span(&value, 1)));
       IN_BODY(!endpoint.test(handle));
       IN_BODY(handle.pending());
       IN_BODY(tell(node, 1, 1));
@@ -126,7 +128,8 @@ TEST(Conformance, WaitsForAnyOfSeveral) {
     std::vector<Handle> handles(4);  // the first and the last are not pending: skipped
     for (const Rank peer : {1, 2})
       handles[static_cast<size_t>(peer)] = endpoint.receive(
-          peer, user_tag(1), std::as_writable_bytes(std::span(&values[static_cast<size_t>(peer)], 1)));
+          peer, user_tag(1),
+          std::as_writable_bytes(std::span(&values[static_cast<size_t>(peer)], 1)));
     auto [index, completion] = endpoint.wait_any(handles, kShort_s);
     IN_BODY(index == handles.size() && completion.state == State::kTimedOut);
     IN_BODY(handles[1].pending() && handles[2].pending());

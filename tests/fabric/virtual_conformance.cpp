@@ -1,4 +1,5 @@
-// The virtual fabric takes the conformance suite.
+// The virtual fabric takes the conformance suite: all nodes on one host, where they talk through
+// memory and share windows, or (TUTTI_TEST_ONE_HOST=0) each on its own, over the network.
 #include "fabric/virtual/virtual_fabric.h"
 #include "tests/fabric/conformance.h"
 
@@ -10,7 +11,7 @@ const FabricUnderTest& fabric_under_test() {
         ClusterConfig config;
         config.fabric = "virtual";
         config.workers = nodes;
-        config.nodes_per_host = nodes;
+        config.nodes_per_host = TUTTI_TEST_ONE_HOST ? nodes : 1;
         config.timeout_s = options.timeout_s;
         auto roles = options.roles;
         if (roles.empty()) roles.assign(static_cast<size_t>(nodes), "worker");

@@ -59,7 +59,8 @@ TEST(VirtualFaults, ACrashedNodeComesBack) {
   EXPECT_EQ(run.result(1), "1 3 1.5");
 }
 
-// 1 s of transfer, the link dead for 0.3 s of it: what was carried is not lost, latency comes again.
+// 1 s of transfer, the link dead for 0.3 s of it: what was carried is not lost, latency comes
+// again.
 TEST(VirtualFaults, TransfersOutlastAShortCut) {
   for (const char* kind : {"link_down", "partition"}) {
     ClusterConfig config = virtual_cluster(3);
@@ -200,12 +201,15 @@ std::string ring(Node& node, bool planted) {
 // How a run ended, or "" if in no way that the contract knows.
 std::string verdict(const NodeOutcome& outcome) {
   switch (outcome.kind) {
-    case NodeOutcome::Kind::kDone: return "done";
-    case NodeOutcome::Kind::kLost: return "lost";
+    case NodeOutcome::Kind::kDone:
+      return "done";
+    case NodeOutcome::Kind::kLost:
+      return "lost";
     case NodeOutcome::Kind::kFailed:
       if (outcome.exit_code == 4 && outcome.lost_peer != kAnyRank) return "peer lost";
       return outcome.error.starts_with("deadlock") ? "deadlock" : "";
-    case NodeOutcome::Kind::kInterrupted: break;
+    case NodeOutcome::Kind::kInterrupted:
+      break;
   }
   return "";
 }
@@ -237,8 +241,7 @@ TEST(VirtualFaults, EveryScheduleEndsInAStatedOutcome) {
 }
 
 TEST(VirtualFaults, TheHarnessCatchesAPlantedDeadlock) {
-  const VirtualRun run =
-      simulate(virtual_cluster(4), [](Node& node) { return ring(node, true); });
+  const VirtualRun run = simulate(virtual_cluster(4), [](Node& node) { return ring(node, true); });
   for (const NodeOutcome& outcome : run.outcomes) EXPECT_EQ(verdict(outcome), "deadlock");
   EXPECT_NE(run.outcomes[2].error.find("rank 0 waits for rank 3 (gradient, step 1000, part 0)"),
             std::string::npos)

@@ -11,11 +11,11 @@ double now() { return simgrid::s4u::Engine::get_clock(); }
 
 uint64_t Agenda::at(double time_s, Action action) {
   const uint64_t entry = next_++;
-  timers_[entry] = simgrid::kernel::timer::Timer::set(
-      std::max(time_s, now()), [this, entry, action = std::move(action)] {
-        timers_.erase(entry);
-        action();
-      });
+  timers_[entry] = simgrid::kernel::timer::Timer::set(std::max(time_s, now()),
+                                                      [this, entry, action = std::move(action)] {
+                                                        timers_.erase(entry);
+                                                        action();
+                                                      });
   return entry;
 }
 

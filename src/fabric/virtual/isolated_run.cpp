@@ -114,10 +114,9 @@ std::string run_isolated(const std::function<std::string(const std::function<boo
   }
   if (!reply.empty() && reply[0] == kResult && WIFEXITED(status)) return reply.substr(1);
   if (!reply.empty() && reply[0] == kError) throw Error("simulation failed: " + reply.substr(1));
-  throw Error(WIFSIGNALED(status)
-                  ? fmt::format("the simulation died from signal {} ({})", WTERMSIG(status),
-                                strsignal(WTERMSIG(status)))
-                  : "the simulation ended without a result");
+  throw Error(WIFSIGNALED(status) ? fmt::format("the simulation died from signal {} ({})",
+                                                WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                  : "the simulation ended without a result");
 }
 
 }  // namespace tutti::simulation

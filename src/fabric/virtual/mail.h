@@ -2,8 +2,8 @@
 // time, which is the business of Transfers, and no waiting, which is the world's.
 //
 // Up to kEagerBytes a message sets out at once with a copy of its payload; beyond that its envelope
-// waits at the receiver and the bytes set out when a receive takes it. All of a peer's messages with
-// one tag form a stream: they are offered to receives in the order sent, and completed in the order
+// waits at the receiver and the bytes set out when a receive takes it. A peer's messages with one
+// tag form a stream: they are offered to receives in the order sent, and completed in the order
 // sent, even if a small one has landed before the large one ahead of it.
 #pragma once
 

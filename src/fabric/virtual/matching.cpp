@@ -17,10 +17,9 @@ Matching::Id Matching::take_receive(Tag tag, Rank from) {
 
 Matching::Id Matching::take_message(Tag tag, Rank from) {
   auto& messages = buckets_[tag.bits()].messages;
-  const auto taken =
-      std::find_if(messages.begin(), messages.end(), [&](const Entry& message) {
-        return accepts({0, from}, message.from);
-      });
+  const auto taken = std::find_if(messages.begin(), messages.end(), [&](const Entry& message) {
+    return accepts({0, from}, message.from);
+  });
   if (taken == messages.end()) return 0;
   const Id id = taken->id;
   messages.erase(taken);
@@ -78,14 +77,6 @@ bool Matching::withdraw_message(Tag tag, Id message) {
 
 bool Matching::withdraw_receive(Tag tag, Id receive) {
   return withdraw(tag, &Bucket::receives, receive);
-}
-
-std::vector<Matching::Id> Matching::messages() const {
-  std::vector<Id> ids;
-  for (const auto& [tag, bucket] : buckets_)
-    for (const Entry& message : bucket.messages) ids.push_back(message.id);
-  std::sort(ids.begin(), ids.end());  // the map's own order is not to be relied upon
-  return ids;
 }
 
 // Tags name steps: without this a long run would keep a bucket for each step it ever made.

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
-#include <vector>
 
 #include "fabric/tag.h"
 
@@ -29,7 +28,6 @@ class Matching {
 
   bool withdraw_message(Tag tag, Id message);
   bool withdraw_receive(Tag tag, Id receive);
-  std::vector<Id> messages() const;  // that nobody has taken, oldest number first
 
  private:
   struct Entry {

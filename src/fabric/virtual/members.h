@@ -11,9 +11,7 @@ namespace tutti::simulation {
 
 class Members {
  public:
-  bool alive(Rank rank) const {
-    return std::find(lost_.begin(), lost_.end(), rank) == lost_.end();
-  }
+  bool alive(Rank rank) const { return std::find(lost_.begin(), lost_.end(), rank) == lost_.end(); }
   // The member that was lost first and is not back.
   std::optional<Rank> first_lost() const {
     return lost_.empty() ? std::nullopt : std::optional(lost_.front());

@@ -48,9 +48,8 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
   s4u::Host* host = zone->create_host(name, kNominalSpeed);
   host->set_core_count(cores);
   // Idle power, then power with all cores busy; in between it grows with the load.
-  host->set_property("wattage_per_state",
-                     fmt::format("{}:{}:{}", config.idle_watts, config.idle_watts,
-                                 config.busy_watts));
+  host->set_property("wattage_per_state", fmt::format("{}:{}:{}", config.idle_watts,
+                                                      config.idle_watts, config.busy_watts));
   host->set_property("wattage_off", "0");
   host->seal();
 
@@ -74,21 +73,18 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
 }  // namespace
 
 void start_simulator() {
-  std::vector<std::string> arguments{
-      "tutti",
-      "--log=root.thres:critical",
-      "--cfg=network/model:LV08",
-      "--cfg=network/latency-factor:1",
-      fmt::format("--cfg=network/bandwidth-factor:{}", kBandwidthFactor),
-      "--cfg=network/crosstraffic:no",
-      // No bound by TCP's window: a flow gets the bandwidth that the job says, at any latency.
-      "--cfg=network/TCP-gamma:1e18",
-      "--cfg=surf/precision:1e-9",
-      "--cfg=contexts/stack-size:8192",  // KiB, mapped when touched: LibTorch runs on these
+  std::vector<std::string> arguments {
+    "tutti", "--log=root.thres:critical", "--cfg=network/model:LV08",
+        "--cfg=network/latency-factor:1",
+        fmt::format("--cfg=network/bandwidth-factor:{}", kBandwidthFactor),
+        "--cfg=network/crosstraffic:no",
+        // No bound by TCP's window: a flow gets the bandwidth that the job says, at any latency.
+        "--cfg=network/TCP-gamma:1e18", "--cfg=surf/precision:1e-9",
+        "--cfg=contexts/stack-size:8192",  // KiB, mapped when touched: LibTorch runs on these
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-      "--cfg=contexts/factory:thread",  // sanitizers do not follow a change of stacks
+        "--cfg=contexts/factory:thread",  // sanitizers do not follow a change of stacks
 #else
-      "--cfg=contexts/factory:raw",
+        "--cfg=contexts/factory:raw",
 #endif
   };
   std::vector<char*> argv;

@@ -17,8 +17,7 @@ bool concerns(const StragglerConfig& straggler, Rank rank) {
 double draw(const StragglerConfig& straggler, Random& random) {
   const double excess = straggler.factor - 1;
   if (straggler.distribution == "uniform") return 1 + 2 * excess * random.uniform();
-  if (straggler.distribution == "exponential")
-    return 1 - excess * std::log1p(-random.uniform());
+  if (straggler.distribution == "exponential") return 1 - excess * std::log1p(-random.uniform());
   if (straggler.distribution == "lognormal")
     return 1 + excess * std::exp(random.normal() - 0.5);  // deviation 1 of the logarithm
   return straggler.factor;

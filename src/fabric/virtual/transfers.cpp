@@ -16,20 +16,17 @@ using simgrid::kernel::resource::NetworkAction;
 
 // SimGrid publishes the signal and the base class of its argument, but not the class itself. Action
 // is its first and only base, hence at the same address; were it not, no message would ever arrive.
-const Action& as_action(const NetworkAction& flow) {
-  return reinterpret_cast<const Action&>(flow);
-}
+const Action& as_action(const NetworkAction& flow) { return reinterpret_cast<const Action&>(flow); }
 
 }  // namespace
 
 Transfers::Transfers(const Platform& platform, std::function<void()> changed)
     : platform_(platform), changed_(std::move(changed)) {
   // One engine lives per process, so nobody else's flows come here, and nothing need disconnect.
-  simgrid::s4u::Link::on_communication_state_change_cb(
-      [this](NetworkAction& flow, Action::State) {
-        if (as_action(flow).get_state() == Action::State::FINISHED)
-          flow_ended(as_action(flow).get_activity());
-      });
+  simgrid::s4u::Link::on_communication_state_change_cb([this](NetworkAction& flow, Action::State) {
+    if (as_action(flow).get_state() == Action::State::FINISHED)
+      flow_ended(as_action(flow).get_activity());
+  });
 }
 
 Transfers::~Transfers() = default;
@@ -45,7 +42,7 @@ void Transfers::start(uint64_t id, Rank from, Rank to, size_t bytes) {
 void Transfers::cancel(uint64_t id) {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return;
-  if (found->second.flow) stop(found->second);
+  if (found->second.flow) stop(found->second);  // also one that has finished but is not collected
   transfers_.erase(found);
   std::erase(finished_, id);
 }

@@ -46,7 +46,7 @@ class Transfers {
   struct Transfer {
     Rank from;
     Rank to;
-    double bytes;                 // left to carry
+    double bytes;                // left to carry
     simgrid::s4u::CommPtr flow;  // null while it waits to start or for a cut to heal
   };
   void begin(uint64_t id, Transfer& transfer);

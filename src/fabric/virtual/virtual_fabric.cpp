@@ -38,10 +38,8 @@ class KeepSignalHandlers {
 class Packer {
  public:
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  requires std::is_trivially_copyable_v<T>
+  void put(const T& value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void put(const std::string& text) {
     put(text.size());
     bytes_ += text;
@@ -56,7 +54,7 @@ class Unpacker {
  public:
   explicit Unpacker(const std::string& bytes) : bytes_(bytes) {}
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void get(T& value) {
     TUTTI_CHECK(bytes_.size() - at_ >= sizeof value);
     std::memcpy(&value, bytes_.data() + at_, sizeof value);

@@ -30,8 +30,8 @@ class OperationsWaiting : public Waiting {
       const Completion& wanted = operation->completion;
       text += text.empty() ? "" : " or ";
       text += wanted.peer == kAnyRank ? "any rank" : fmt::format("rank {}", wanted.peer);
-      text += fmt::format("{} ({})", operation->is_send ? " to receive" : "",
-                          wanted.tag.describe());
+      text +=
+          fmt::format("{} ({})", operation->is_send ? " to receive" : "", wanted.tag.describe());
     }
     return text.empty() ? "nobody" : text;
   }

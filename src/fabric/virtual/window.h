@@ -37,9 +37,9 @@ struct WindowGroup {
     int slot;
     uint64_t value;
   };
-  std::vector<Memory> memory;                                     // by rank
+  std::vector<Memory> memory;                               // by rank
   std::vector<std::array<uint64_t, Window::kSlots>> slots;  // by rank
-  std::vector<bool> joined;                                       // by rank
+  std::vector<bool> joined;                                 // by rank
   int missing = 0;
   std::vector<Await> awaits;
 };

@@ -37,8 +37,8 @@ struct Participant {
   simgrid::s4u::ActorPtr actor;
   simgrid::s4u::SemaphorePtr wakeup;
   bool blocked = false;
-  bool woken = false;     // while blocked: will go on as soon as the world settles
-  bool expired = false;   // its deadline has passed
+  bool woken = false;    // while blocked: will go on as soon as the world settles
+  bool expired = false;  // its deadline has passed
   bool deadlocked = false;
   bool cut_off = false;   // its own link failed for good
   uint64_t deadline = 0;  // in the agenda
@@ -109,7 +109,7 @@ class World {
   Stragglers stragglers_;
   std::vector<Participant> participants_;
   std::vector<Rank> to_wake_;
-  int active_ = 0;    // running and not blocked
+  int active_ = 0;  // running and not blocked
   int running_ = 0;
   int restarts_ = 0;  // that are still to come
   bool changed_ = false;

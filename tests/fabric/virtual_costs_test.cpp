@@ -1,0 +1,124 @@
+// What computing costs on the virtual fabric, in time and energy, against closed forms.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/fabric/virtual_cluster.h"
+
+namespace tutti {
+namespace {
+
+TEST(VirtualCosts, ChargeFollowsSpeedThreadsAndMemory) {
+  ClusterConfig config = virtual_cluster(2);
+  config.threads = 4;
+  config.speed_factors = {1, 0.5};
+  const VirtualRun run = simulate(config, [](Node& node) {
+    node.clock().charge({8e9, 5e9});
+    in_body(node.clock().load() == 1);
+    node.clock().sleep(node.clock().now());
+    in_body(std::abs(node.clock().load() - 0.5) < 1e-9);
+    return exact(node.clock().busy_s());
+  });
+  EXPECT_NEAR(run.number(0), 2 + 0.5, 1e-9);
+  EXPECT_NEAR(run.number(1), 4 + 0.5, 1e-9);
+}
+
+double charge_at(const StragglerConfig& straggler, double at_s, double work_s, size_t rank = 0) {
+  ClusterConfig config = virtual_cluster(2);
+  config.stragglers = {straggler};
+  return simulate(config,
+                  [&](Node& node) {
+                    node.clock().sleep(at_s);
+                    node.clock().charge({work_s * 1e9, 0});
+                    return exact(node.clock().now() - at_s);
+                  })
+      .number(rank);
+}
+
+TEST(VirtualStragglers, ConstantAndDrift) {
+  StragglerConfig constant;
+  constant.node = 1;
+  constant.factor = 3;
+  EXPECT_NEAR(charge_at(constant, 0, 1, 0), 1, 1e-9);
+  EXPECT_NEAR(charge_at(constant, 0, 1, 1), 3, 1e-9);
+  StragglerConfig drift;
+  drift.kind = "drift";
+  drift.factor = 3;
+  drift.duration_s = 10;
+  EXPECT_NEAR(charge_at(drift, 0, 1), 1, 1e-9);
+  EXPECT_NEAR(charge_at(drift, 5, 1), 2, 1e-9);
+  EXPECT_NEAR(charge_at(drift, 50, 1), 3, 1e-9);
+}
+
+TEST(VirtualStragglers, PausesDelayWhoComputes) {
+  StragglerConfig pause;
+  pause.kind = "pause";
+  pause.at_s = 1;
+  pause.duration_s = 2;
+  EXPECT_NEAR(charge_at(pause, 0, 0.9), 0.9, 1e-9);  // over before
+  EXPECT_NEAR(charge_at(pause, 0, 1.5), 3.5, 1e-9);  // caught in the middle
+  EXPECT_NEAR(charge_at(pause, 2, 1.0), 2.0, 1e-9);  // begins within: waits for the rest
+  EXPECT_NEAR(charge_at(pause, 3, 1.0), 1.0, 1e-9);  // begins after
+}
+
+TEST(VirtualStragglers, RandomSlownessHasItsMeanAndItsSeed) {
+  constexpr int kCharges = 4000;
+  for (const char* distribution : {"fixed", "uniform", "exponential", "lognormal"}) {
+    ClusterConfig config = virtual_cluster(2);
+    StragglerConfig random;
+    random.kind = "random";
+    random.factor = 4;
+    random.probability = 0.25;
+    random.distribution = distribution;
+    config.stragglers = {random};
+    const auto run = [&](uint64_t seed) {
+      return simulate(
+          config,
+          [](Node& node) {
+            double least_s = kForever;
+            int slow = 0;
+            for (int i = 0; i < kCharges; ++i) {
+              const double before_s = node.clock().now();
+              node.clock().charge({1e9, 0});
+              const double took_s = node.clock().now() - before_s;
+              least_s = std::min(least_s, took_s);
+              slow += took_s > 1.0001;
+            }
+            in_body(least_s >= 1 - 1e-6);
+            in_body(std::abs(slow - kCharges / 4) < kCharges / 20);
+            return exact(node.clock().busy_s());
+          },
+          seed);
+    };
+    const VirtualRun first = run(1), again = run(1), other = run(2);
+    // One in four takes 4 s, the others 1 s. The lognormal has heavy tails, hence the margin.
+    EXPECT_NEAR(first.number(0) / kCharges, 1.75, 0.2) << distribution;
+    EXPECT_EQ(first.result(0), again.result(0)) << distribution;
+    EXPECT_NE(first.result(0), first.result(1)) << distribution;
+    EXPECT_NE(first.result(0), other.result(0)) << distribution;
+  }
+}
+
+TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {
+  ClusterConfig config = virtual_cluster(2);
+  config.idle_watts = 40;
+  config.busy_watts = 100;
+  const auto body = [](Node& node) -> std::string {
+    if (node.endpoint().rank() == 0) node.clock().charge({4e9, 0});
+    node.clock().sleep(10 - node.clock().now());
+    return "";
+  };
+  EXPECT_NEAR(simulate(config, body).joules, 2 * 10 * 40 + 4 * 60, 1e-6);
+  // Two nodes are the two halves of one host.
+  config.nodes_per_host = 2;
+  EXPECT_NEAR(simulate(config, body).joules, 10 * 40 + 4 * 30, 1e-6);
+  // A host that is off needs nothing.
+  config.nodes_per_host = 1;
+  FaultConfig crash;
+  crash.at_s = 2;
+  crash.nodes = {0};
+  config.faults = {crash};
+  EXPECT_NEAR(simulate(config, body).joules, 2 * 100 + 10 * 40, 1e-6);
+}
+
+}  // namespace
+}  // namespace tutti
