@@ -23,11 +23,12 @@ size_t hand(size_t dealt, size_t workers, size_t worker) {
 }  // namespace
 
 Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t workers,
-                 uint64_t seed)
-    : train_(train.begin(), train.end()),
+                 uint64_t seed, bool shuffled)
+    : train_(train),
       partition_(std::move(partition)),
       workers_(workers),
-      seed_(seed) {
+      seed_(seed),
+      shuffled_(shuffled) {
   TUTTI_CHECK(workers >= 1);
   if (partition_ != "global" && partition_ != "disjoint" && partition_ != "reshuffle")
     throw ConfigError("task.partition",
@@ -35,7 +36,11 @@ Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t
                                   partition_));
   if (partition_ == "global") return;
   // Which samples a worker keeps is drawn once; the order of the file may be that of the classes.
-  if (partition_ == "disjoint") Random(seed_, Stream::kSplit).shuffle(train_);
+  if (partition_ == "disjoint" && shuffled_) {
+    dealt_.assign(train_.begin(), train_.end());
+    Random(seed_, Stream::kSplit).shuffle(dealt_);
+    train_ = dealt_;
+  }
   for (int64_t worker = 0; worker < workers_; ++worker)
     shares_.push_back(part_of(train_.size(), static_cast<size_t>(workers_),
                               static_cast<size_t>(worker)));
@@ -44,7 +49,8 @@ Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t
 void Batches::begin_epoch(int64_t epoch, int64_t global_batch) {
   TUTTI_CHECK(epoch >= 0 && global_batch >= 1);
   global_batch_ = global_batch;
-  order_ = train_;
+  if (!shuffled_) return;
+  order_.assign(train_.begin(), train_.end());
   const auto number = static_cast<uint32_t>(epoch);
   if (partition_ != "disjoint") {
     Random(seed_, Stream::kShuffle, number, kWhole).shuffle(order_);
@@ -60,10 +66,14 @@ int64_t Batches::steps() const {
   return samples / global_batch_ + (samples % global_batch_ != 0 ? 1 : 0);
 }
 
+std::span<const uint32_t> Batches::samples() const {
+  return shuffled_ ? std::span<const uint32_t>(order_) : train_;
+}
+
 Range Batches::span_of(int64_t step) const {
-  TUTTI_CHECK(!order_.empty() && step >= 0 && step < steps());
+  TUTTI_CHECK(step >= 0 && step < steps());
   const auto begin = static_cast<size_t>(step * global_batch_);
-  return {begin, begin + std::min(static_cast<size_t>(global_batch_), order_.size() - begin)};
+  return {begin, begin + std::min(static_cast<size_t>(global_batch_), train_.size() - begin)};
 }
 
 std::vector<uint32_t> Batches::global(int64_t step) const {
@@ -82,10 +92,10 @@ std::span<const uint32_t> Batches::share(int64_t step, int64_t worker) const {
   const auto workers = static_cast<size_t>(workers_), self = static_cast<size_t>(worker);
   if (partition_ == "global") {
     const Range part = part_of(batch.size(), workers, self);
-    return std::span(order_).subspan(batch.begin + part.begin, part.size());
+    return samples().subspan(batch.begin + part.begin, part.size());
   }
   const size_t begin = hand(batch.begin, workers, self), end = hand(batch.end, workers, self);
-  return std::span(order_).subspan(shares_[self].begin + begin, end - begin);
+  return samples().subspan(shares_[self].begin + begin, end - begin);
 }
 
 int64_t Batches::count(int64_t step) const { return static_cast<int64_t>(span_of(step).size()); }
@@ -95,7 +105,7 @@ std::span<const uint32_t> Batches::lane(int64_t step, int64_t lane, int64_t lane
   const Range batch = span_of(step);
   const Range part =
       part_of(batch.size(), static_cast<size_t>(lanes), static_cast<size_t>(lane));
-  return std::span(order_).subspan(batch.begin + part.begin, part.size());
+  return samples().subspan(batch.begin + part.begin, part.size());
 }
 
 }  // namespace tutti

@@ -18,7 +18,10 @@ namespace tutti {
 
 class Batches {
  public:
-  Batches(std::span<const uint32_t> train, std::string partition, int64_t workers, uint64_t seed);
+  // `train` must outlive it. Without `shuffled` samples keep their order, which costs no memory:
+  // for runs in which only the sizes of the batches count.
+  Batches(std::span<const uint32_t> train, std::string partition, int64_t workers, uint64_t seed,
+          bool shuffled = true);
 
   // Deals out an epoch in global batches of `global_batch` samples.
   void begin_epoch(int64_t epoch, int64_t global_batch);
@@ -34,12 +37,15 @@ class Batches {
   std::span<const uint32_t> lane(int64_t step, int64_t lane, int64_t lanes) const;
 
  private:
+  std::span<const uint32_t> samples() const;  // of this epoch, in their order
   Range span_of(int64_t step) const;  // of the samples of the epoch, counted as they are dealt
 
-  std::vector<uint32_t> train_;
+  std::span<const uint32_t> train_;
+  std::vector<uint32_t> dealt_;   // "disjoint": the samples as they were dealt out once
   std::string partition_;
   int64_t workers_;
   uint64_t seed_;
+  bool shuffled_;
   int64_t global_batch_ = 1;
   std::vector<uint32_t> order_;   // this epoch's samples; for disjoint shares, worker after worker
   std::vector<Range> shares_;     // of each worker in order_; empty for "global"

@@ -98,7 +98,8 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
                                 : load_torch_models(static_cast<int>(job.cluster.threads)),
               .folder = record.folder,
               .progress = options.progress,
-              .total_steps = predicted_steps(job, data)};
+              .total_steps = predicted_steps(job, data),
+              .predicted_memory_bytes = predicted_memory_bytes(job, architecture)};
   const double load_s = seconds_since(start);
   const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
   record.outcomes = fabric->run([&](Node& node) { return participate(stage, node); }, stop);

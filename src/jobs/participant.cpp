@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "fabric/outcome.h"
 #include "jobs/parameters_file.h"
-#include "jobs/predict_cost.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "strategies/compute.h"
@@ -59,7 +58,7 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock) {
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<double>(usage.ru_maxrss) * 1024;
   }
-  return predicted_memory_bytes(stage.job, stage.architecture);
+  return stage.predicted_memory_bytes;
 }
 
 class Participant {

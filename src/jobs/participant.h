@@ -19,6 +19,7 @@ struct Stage {
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
   int64_t total_steps = 0;
+  double predicted_memory_bytes = 0;  // of a worker: what a simulated one is said to use
 };
 
 // Returns the node's report as text. A run that ends early throws PartialResult with the report of

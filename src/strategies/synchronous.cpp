@@ -17,7 +17,7 @@ class Trainer {
       : context_(context),
         exchange_(exchange),
         batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
-                 context.task.seed),
+                 context.task.seed, !context.node.clock().cost_only()),
         schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
         optimizer_(make_optimizer(context.optimizer, context.model.parameters().size())),
         started_s_(context.node.clock().now()) {}
@@ -120,6 +120,7 @@ class Trainer {
     const Quality quality = evaluate_together(
         context_, context_.data.splits.validation,
         Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
+    if (context_.node.clock().cost_only()) return false;  // it took its time, but measured nothing
     context_.recorder.evaluation({.step = steps_,
                                   .time_s = elapsed_s(),
                                   .epoch = epoch,
