@@ -123,8 +123,8 @@ int main(int argc, char** argv) {
   std::string directory = (std::filesystem::temp_directory_path() / "tutti-gloo-XXXXXX").string();
   if (!mkdtemp(directory.data()))
     throw std::system_error(errno, std::generic_category(), directory);
-  const int most = std::max({options.repetitions, peer::warmups(options.repetitions),
-                             peer::kMostTrials});
+  const int most =
+      std::max({options.repetitions, peer::warmups(options.repetitions), peer::kMostTrials});
   const int code = peer::run_group(options.processes, most, [&](peer::LocalGroup& group) {
     peer::run(group, options, directory);
   });

@@ -44,8 +44,7 @@ int spins_before_yield(int processes) {
 }  // namespace
 
 SharedMemory::SharedMemory(size_t bytes) : bytes_(bytes) {
-  void* memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   data_ = static_cast<std::byte*>(memory);
 }
@@ -58,8 +57,8 @@ LocalGroup::LocalGroup(int rank, int size, int most, SharedMemory& memory)
       most_(most),
       spins_(spins_before_yield(size)),
       arrivals_(reinterpret_cast<Arrival*>(memory.data())),
-      times_us_(reinterpret_cast<double*>(memory.data() +
-                                          static_cast<size_t>(size) * sizeof(Arrival))) {}
+      times_us_(
+          reinterpret_cast<double*>(memory.data() + static_cast<size_t>(size) * sizeof(Arrival))) {}
 
 void LocalGroup::barrier() {
   arrivals_[rank_].count.store(++epoch_, std::memory_order_release);

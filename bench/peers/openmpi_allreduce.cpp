@@ -1,6 +1,7 @@
 // Open MPI's MPI_Allreduce in place, under mpirun, which decides the number of processes:
 //   mpirun --allow-run-as-root --oversubscribe -n 2 peer_openmpi_allreduce --reps 20 --bytes 4096
-// and with more processes than cores also --mca mpi_yield_when_idle 1. See peer.h for what is timed.
+// and with more processes than cores also --mca mpi_yield_when_idle 1. See peer.h for what is
+// timed.
 #include <mpi.h>
 
 #include <algorithm>

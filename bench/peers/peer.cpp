@@ -47,10 +47,14 @@ Options parse(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (i + 1 == argc) usage(fmt::format("{} lacks its value", name));
     const std::string_view value = argv[i + 1];
-    if (name == "--processes") options.processes = static_cast<int>(positive(value));
-    else if (name == "--reps") options.repetitions = static_cast<int>(positive(value));
-    else if (name == "--bytes") options.sizes_bytes = sizes_in(value);
-    else usage(fmt::format("unknown argument {}", name));
+    if (name == "--processes")
+      options.processes = static_cast<int>(positive(value));
+    else if (name == "--reps")
+      options.repetitions = static_cast<int>(positive(value));
+    else if (name == "--bytes")
+      options.sizes_bytes = sizes_in(value);
+    else
+      usage(fmt::format("unknown argument {}", name));
   }
   return options;
 }
@@ -74,8 +78,10 @@ double now_us() {
 
 void print_line(const std::string& impl, const std::string& detail, int processes, size_t bytes,
                 const std::vector<double>& samples_us) {
-  fmt::print("{{\"impl\":\"{}\",\"detail\":\"{}\",\"processes\":{},\"bytes\":{},\"samples_us\":[{:.3f}]}}\n",
-             impl, detail, processes, bytes, fmt::join(samples_us, ","));
+  fmt::print(
+      "{{\"impl\":\"{}\",\"detail\":\"{}\",\"processes\":{},\"bytes\":{},\"samples_us\":[{:.3f}]}}"
+      "\n",
+      impl, detail, processes, bytes, fmt::join(samples_us, ","));
   std::fflush(stdout);
 }
 

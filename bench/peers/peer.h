@@ -1,8 +1,8 @@
 // What the all-reduce peers share: arguments, the buffer to reduce, and the line that is printed.
 //
 // How every peer measures, so that figures compare: a few calls to warm up; then, per repetition, a
-// barrier (not timed) and one all-reduce, timed in each process from its own return from the barrier
-// to its own return from the call. The sample is the largest of these over the processes: a
+// barrier (not timed) and one all-reduce, timed in each process from its own return from the
+// barrier to its own return from the call. The sample is the largest of these over the processes: a
 // collective is done when the last one has its result.
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace peer {
 
 struct Options {
-  int processes = 2;               // --processes 2
-  int repetitions = 20;            // --reps 20
+  int processes = 2;                                  // --processes 2
+  int repetitions = 20;                               // --reps 20
   std::vector<size_t> sizes_bytes = {4096, 1048576};  // --bytes 4096,1048576
 };
 

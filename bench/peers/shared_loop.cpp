@@ -10,7 +10,7 @@
 namespace peer {
 namespace {
 
-constexpr size_t kLine = 16;    // floats in a cache line: no line is written by two processes
+constexpr size_t kLine = 16;     // floats in a cache line: no line is written by two processes
 constexpr size_t kBlock = 1024;  // sums that stay in the first-level cache
 
 struct Part {

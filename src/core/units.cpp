@@ -17,14 +17,14 @@ struct Suffix {
 };
 
 // Ordered by size within the names used for printing (those come first).
-constexpr Suffix kSeconds[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0},
-                               {"min", 60},  {"h", 3600}};
-constexpr Suffix kBytes[] = {{"B", 1},        {"kB", 1e3},      {"MB", 1e6},
-                             {"GB", 1e9},     {"TB", 1e12},     {"KiB", 1024.0},
+constexpr Suffix kSeconds[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+                               {"s", 1.0},   {"min", 60},  {"h", 3600}};
+constexpr Suffix kBytes[] = {{"B", 1},         {"kB", 1e3},          {"MB", 1e6},
+                             {"GB", 1e9},      {"TB", 1e12},         {"KiB", 1024.0},
                              {"MiB", 1048576}, {"GiB", 1073741824.0}};
-constexpr Suffix kRates[] = {{"B/s", 1},          {"kB/s", 1e3},       {"MB/s", 1e6},
-                             {"GB/s", 1e9},       {"bit/s", 0.125},    {"kbit/s", 125},
-                             {"Mbit/s", 125e3},   {"Gbit/s", 125e6},   {"KiB/s", 1024.0},
+constexpr Suffix kRates[] = {{"B/s", 1},           {"kB/s", 1e3},          {"MB/s", 1e6},
+                             {"GB/s", 1e9},        {"bit/s", 0.125},       {"kbit/s", 125},
+                             {"Mbit/s", 125e3},    {"Gbit/s", 125e6},      {"KiB/s", 1024.0},
                              {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}};
 constexpr Suffix kFlops[] = {
     {"FLOP/s", 1}, {"kFLOP/s", 1e3}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}};
@@ -32,22 +32,32 @@ constexpr Suffix kWatts[] = {{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}};
 
 std::span<const Suffix> suffixes(Unit unit) {
   switch (unit) {
-    case Unit::kSeconds: return kSeconds;
-    case Unit::kBytes: return kBytes;
-    case Unit::kBytesPerSecond: return kRates;
-    case Unit::kFlopsPerSecond: return kFlops;
-    case Unit::kWatts: return kWatts;
+    case Unit::kSeconds:
+      return kSeconds;
+    case Unit::kBytes:
+      return kBytes;
+    case Unit::kBytesPerSecond:
+      return kRates;
+    case Unit::kFlopsPerSecond:
+      return kFlops;
+    case Unit::kWatts:
+      return kWatts;
   }
   return {};
 }
 
 size_t printed_suffixes(Unit unit) {
   switch (unit) {
-    case Unit::kSeconds: return 4;
-    case Unit::kBytes: return 5;
-    case Unit::kBytesPerSecond: return 4;
-    case Unit::kFlopsPerSecond: return 5;
-    case Unit::kWatts: return 3;
+    case Unit::kSeconds:
+      return 4;
+    case Unit::kBytes:
+      return 5;
+    case Unit::kBytesPerSecond:
+      return 4;
+    case Unit::kFlopsPerSecond:
+      return 5;
+    case Unit::kWatts:
+      return 3;
   }
   return 0;
 }
@@ -80,7 +90,8 @@ double parse_quantity(std::string_view text, Unit unit) {
     if (suffix.name == name) return value * suffix.factor;
     known += (known.empty() ? "" : ", ") + std::string(suffix.name);
   }
-  throw ConfigError("", fmt::format("'{}' has an unknown unit '{}'; use one of {}", text, name, known));
+  throw ConfigError("",
+                    fmt::format("'{}' has an unknown unit '{}'; use one of {}", text, name, known));
 }
 
 std::string format_quantity(double value, Unit unit) {

@@ -1,4 +1,5 @@
-// Quantities with units, as people write them in a job: "1 Gbit/s", "50 us", "16 GiB", "20 GFLOP/s".
+// Quantities with units, as people write them in a job: "1 Gbit/s", "50 us", "16 GiB", "20
+// GFLOP/s".
 #pragma once
 
 #include <string>

@@ -31,9 +31,9 @@ Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t
       shuffled_(shuffled) {
   TUTTI_CHECK(workers >= 1);
   if (partition_ != "global" && partition_ != "disjoint" && partition_ != "reshuffle")
-    throw ConfigError("task.partition",
-                      fmt::format("there is no partition '{}'; use global, disjoint or reshuffle",
-                                  partition_));
+    throw ConfigError(
+        "task.partition",
+        fmt::format("there is no partition '{}'; use global, disjoint or reshuffle", partition_));
   if (partition_ == "global") return;
   // Which samples a worker keeps is drawn once; the order of the file may be that of the classes.
   if (partition_ == "disjoint" && shuffled_) {
@@ -42,8 +42,8 @@ Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t
     train_ = dealt_;
   }
   for (int64_t worker = 0; worker < workers_; ++worker)
-    shares_.push_back(part_of(train_.size(), static_cast<size_t>(workers_),
-                              static_cast<size_t>(worker)));
+    shares_.push_back(
+        part_of(train_.size(), static_cast<size_t>(workers_), static_cast<size_t>(worker)));
 }
 
 void Batches::begin_epoch(int64_t epoch, int64_t global_batch) {
@@ -71,6 +71,7 @@ std::span<const uint32_t> Batches::samples() const {
 }
 
 Range Batches::span_of(int64_t step) const {
+  TUTTI_CHECK(samples().size() == train_.size());  // an epoch has begun
   TUTTI_CHECK(step >= 0 && step < steps());
   const auto begin = static_cast<size_t>(step * global_batch_);
   return {begin, begin + std::min(static_cast<size_t>(global_batch_), train_.size() - begin)};
@@ -103,8 +104,7 @@ int64_t Batches::count(int64_t step) const { return static_cast<int64_t>(span_of
 std::span<const uint32_t> Batches::lane(int64_t step, int64_t lane, int64_t lanes) const {
   TUTTI_CHECK(partition_ == "global" && lane >= 0 && lane < lanes);
   const Range batch = span_of(step);
-  const Range part =
-      part_of(batch.size(), static_cast<size_t>(lanes), static_cast<size_t>(lane));
+  const Range part = part_of(batch.size(), static_cast<size_t>(lanes), static_cast<size_t>(lane));
   return samples().subspan(batch.begin + part.begin, part.size());
 }
 

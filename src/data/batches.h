@@ -22,6 +22,9 @@ class Batches {
   // for runs in which only the sizes of the batches count.
   Batches(std::span<const uint32_t> train, std::string partition, int64_t workers, uint64_t seed,
           bool shuffled = true);
+  // A copy would look into the samples of the original.
+  Batches(Batches&&) = default;
+  Batches& operator=(Batches&&) = default;
 
   // Deals out an epoch in global batches of `global_batch` samples.
   void begin_epoch(int64_t epoch, int64_t global_batch);

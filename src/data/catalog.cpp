@@ -10,14 +10,13 @@ namespace tutti {
 namespace {
 
 bool is_synthetic(const DataConfig& c) { return c.kind.starts_with("synthetic-"); }
-bool is_file(const DataConfig& c) {
-  return c.kind == "csv" || c.kind == "text" || c.kind == "idx";
-}
+bool is_file(const DataConfig& c) { return c.kind == "csv" || c.kind == "text" || c.kind == "idx"; }
 
 void visit_file(Visitor& v, DataConfig& c) {
   if (is_file(c)) v.field("path", c.path, "the file; gzip is read directly");
   if (c.kind == "fashion-mnist")
-    v.field("path", c.path, "directory of its four files; empty: where the Debian package puts them");
+    v.field("path", c.path,
+            "directory of its four files; empty: where the Debian package puts them");
   if (c.kind == "idx") v.field("labels_path", c.labels_path, "the file of labels");
   if (c.kind == "csv") {
     v.field("label", c.label, "column to predict, by name or number from 0; empty: the last");
@@ -76,8 +75,9 @@ void visit(Visitor& v, DataConfig& c) {
 Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir) {
   DataConfig c = config;
   if (is_file(c) && c.path.empty())
-    throw ConfigError("task.data.path",
-                      fmt::format("task.data.path is missing: {} data is read from a file", c.kind));
+    throw ConfigError(
+        "task.data.path",
+        fmt::format("task.data.path is missing: {} data is read from a file", c.kind));
   c.path = complete(c.path, base_dir);
   c.labels_path = complete(c.labels_path, base_dir);
   Source source;

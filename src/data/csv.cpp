@@ -24,8 +24,9 @@ struct Layout {
   Row names;  // with a header only
 };
 
-// scikit-learn's own files start with the numbers of rows and features and the names of the classes:
-// "150,4,setosa,versicolor,virginica". All of it must be true, since a row of data can look alike.
+// scikit-learn's own files start with the numbers of rows and features and the names of the
+// classes: "150,4,setosa,versicolor,virginica". All of it must be true, since a row of data can
+// look alike.
 bool is_sklearn_header(const Row& first, const Row& second, CsvRows& rows) {
   if (first.size() < 3 || number_in(first[2])) return false;
   const auto count = number_in(first[0]), features = number_in(first[1]);
@@ -59,12 +60,13 @@ size_t label_column(const DataConfig& config, const Layout& layout) {
     return static_cast<size_t>(*number);
   const std::vector<std::string_view> names(layout.names.begin(), layout.names.end());
   const std::string near = nearest(config.label, names);
-  throw ConfigError("task.data.label",
-                    fmt::format("{}: there is no column {}; {}give a name of the first line or a "
-                                "number from 0 to {}",
-                                config.path, quoted(config.label),
-                                near.empty() ? "" : fmt::format("did you mean {}? Or ", quoted(near)),
-                                layout.columns - 1));
+  throw ConfigError(
+      "task.data.label",
+      fmt::format("{}: there is no column {}; {}give a name of the first line or a "
+                  "number from 0 to {}",
+                  config.path, quoted(config.label),
+                  near.empty() ? "" : fmt::format("did you mean {}? Or ", quoted(near)),
+                  layout.columns - 1));
 }
 
 // Reads the first lines and leaves `rows` at the first row of data.
@@ -80,9 +82,10 @@ Layout detect_layout(const DataConfig& config, CsvRows& rows) {
     if (layout.has_header) layout.names = first;
   }
   if (layout.columns < 2)
-    throw DataError(fmt::format("{}: a row has one column; two or more are needed, separated by "
-                                "commas",
-                                config.path));
+    throw DataError(
+        fmt::format("{}: a row has one column; two or more are needed, separated by "
+                    "commas",
+                    config.path));
   layout.label = label_column(config, layout);
   rows.rewind();
   if (layout.has_header) rows.next(first);
@@ -99,9 +102,10 @@ float feature_in(const std::string& field, const Layout& layout, size_t column, 
   const auto number = number_in(field);
   if (number && std::abs(*number) <= static_cast<double>(std::numeric_limits<float>::max()))
     return static_cast<float>(*number);
-  throw DataError(fmt::format("{}, line {}, {}: {} is not a finite number; correct it or leave the "
-                              "row out",
-                              path, line, column_name(layout, column), quoted(field)));
+  throw DataError(
+      fmt::format("{}, line {}, {}: {} is not a finite number; correct it or leave the "
+                  "row out",
+                  path, line, column_name(layout, column), quoted(field)));
 }
 
 // Labels numbered in order of appearance become labels in order of their texts.

@@ -73,9 +73,10 @@ void CsvRows::read_quoted(std::string& field) {
   std::string rest;
   read_plain(rest);
   if (!rest.empty())
-    throw DataError(fmt::format("{}, line {}: {} after a closing quote; write \"\" for a quote "
-                                "inside a field",
-                                path_, next_line_, quoted(rest)));
+    throw DataError(
+        fmt::format("{}, line {}: {} after a closing quote; write \"\" for a quote "
+                    "inside a field",
+                    path_, next_line_, quoted(rest)));
 }
 
 std::optional<double> number_in(std::string_view text) {

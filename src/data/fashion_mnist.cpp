@@ -20,8 +20,9 @@ constexpr double kMean = 0.2860;
 constexpr double kDeviation = 0.3530;
 constexpr int64_t kClasses = 10;
 
-const std::vector<std::string> kNames = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
-                                         "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+const std::vector<std::string> kNames = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                         "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                         "Bag",         "Ankle boot"};
 
 struct Part {
   IdxArray images;
@@ -33,19 +34,22 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
   const std::string labels = (directory / (prefix + "-labels-idx1-ubyte.gz")).string();
   for (const std::string& file : {images, labels})
     if (!std::filesystem::exists(file))
-      throw DataError(fmt::format("{}: there is no such file; install Fashion-MNIST with `apt-get "
-                                  "install dataset-fashion-mnist`, or run ./scripts/setup",
-                                  file));
+      throw DataError(
+          fmt::format("{}: there is no such file; install Fashion-MNIST with `apt-get "
+                      "install dataset-fashion-mnist`, or run ./scripts/setup",
+                      file));
   Part part{read_idx_array(images), {}};
   if (part.images.type != IdxType::kByte || part.images.extents.size() != 3)
-    throw DataError(fmt::format("{}: this does not hold grey images, one byte per pixel; install "
-                                "the package dataset-fashion-mnist again",
-                                images));
+    throw DataError(
+        fmt::format("{}: this does not hold grey images, one byte per pixel; install "
+                    "the package dataset-fashion-mnist again",
+                    images));
   part.labels = read_idx_labels(labels, part.images.extents[0]);
   if (*std::max_element(part.labels.begin(), part.labels.end()) >= kClasses)
-    throw DataError(fmt::format("{}: a label is not one of the {} classes; install the package "
-                                "dataset-fashion-mnist again",
-                                labels, kClasses));
+    throw DataError(
+        fmt::format("{}: a label is not one of the {} classes; install the package "
+                    "dataset-fashion-mnist again",
+                    labels, kClasses));
   return part;
 }
 
@@ -63,9 +67,10 @@ Source read_fashion_mnist(const DataConfig& config) {
   const Part test = read_part(directory, "t10k");
   if (!std::equal(train.images.extents.begin() + 1, train.images.extents.end(),
                   test.images.extents.begin() + 1))
-    throw DataError(fmt::format("{}: training and test images differ in size; install the package "
-                                "dataset-fashion-mnist again",
-                                directory));
+    throw DataError(
+        fmt::format("{}: training and test images differ in size; install the package "
+                    "dataset-fashion-mnist again",
+                    directory));
   const size_t test_from = train.labels.size();
   train.images.bytes.insert(train.images.bytes.end(), test.images.bytes.begin(),
                             test.images.bytes.end());

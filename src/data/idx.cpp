@@ -20,8 +20,8 @@ uint32_t big_endian(const uint8_t* bytes) {
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; is it an IDX file, and was it fetched completely?", path,
-                              what));
+  throw DataError(
+      fmt::format("{}: {}; is it an IDX file, and was it fetched completely?", path, what));
 }
 
 IdxArray read_header(InputFile& file) {
@@ -87,9 +87,10 @@ std::vector<int32_t> read_idx_labels(const std::string& path, int64_t count) {
   if (array.type != IdxType::kByte || array.extents.size() != 1)
     fail(path, "labels must be one byte per sample, in one dimension");
   if (array.extents[0] != count)
-    throw DataError(fmt::format("{}: holds {} labels, but there are {} samples; the two files do "
-                                "not belong together",
-                                path, array.extents[0], count));
+    throw DataError(
+        fmt::format("{}: holds {} labels, but there are {} samples; the two files do "
+                    "not belong together",
+                    path, array.extents[0], count));
   return {array.bytes.begin(), array.bytes.end()};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "data/csv_rows.h"
@@ -90,9 +91,9 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
   Row row;
   if (!rows.next(row)) throw DataError(fmt::format("{}: there are no rows", path));
   const Columns columns = columns_of(config, path, row, trained_on);
-  // A first row in which no feature is a number names the columns.
-  bool header = true;
-  for (size_t i = 0; i < row.size(); ++i)
+  // As the setting says; on "auto" a first row in which no feature is a number names the columns.
+  bool header = config.header != "no";
+  for (size_t i = 0; i < row.size() && config.header == "auto"; ++i)
     if (!(columns.labelled && i == columns.label) && number_in(row[i])) header = false;
   if (!header) rows.rewind();
   std::vector<float> features;
@@ -108,7 +109,7 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
         continue;
       }
       const auto number = number_in(row[i]);
-      if (!number)
+      if (!number || !std::isfinite(static_cast<float>(*number)))
         throw DataError(fmt::format("{}, line {}, column {}: {} is not a finite number", path,
                                     rows.line(), i, quoted(row[i])));
       (is_label ? answers.targets : features).push_back(static_cast<float>(*number));

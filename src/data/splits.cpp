@@ -44,8 +44,7 @@ Splits make_splits(const Source& source, const DataConfig& config) {
   } else {
     splits.test = take_last(splits.train, part(config.test, size));
   }
-  splits.validation =
-      take_last(splits.train, part(validation_share(config), splits.train.size()));
+  splits.validation = take_last(splits.train, part(validation_share(config), splits.train.size()));
   for (std::vector<uint32_t>* split : {&splits.train, &splits.validation, &splits.test}) {
     if (config.limit > 0 && split->size() > static_cast<size_t>(config.limit))
       split->resize(static_cast<size_t>(config.limit));

@@ -60,12 +60,13 @@ class Text : public Dataset {
 
 void refuse_short(const DataConfig& config, size_t size) {
   if (size <= static_cast<size_t>(config.context) + 2)
-    throw DataError(fmt::format("{}: {} characters are too few for a context of {}; lower "
-                                "task.data.context or give a longer text",
-                                config.path, size, config.context));
+    throw DataError(
+        fmt::format("{}: {} characters are too few for a context of {}; lower "
+                    "task.data.context or give a longer text",
+                    config.path, size, config.context));
   if (size > UINT32_MAX)
-    throw DataError(fmt::format("{}: texts of 4 GiB and more are not supported; split the file",
-                                config.path));
+    throw DataError(
+        fmt::format("{}: texts of 4 GiB and more are not supported; split the file", config.path));
 }
 
 }  // namespace
@@ -85,9 +86,10 @@ std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,
       }
   for (uint8_t& byte : content) {
     if (code[byte] < 0)
-      throw DataError(fmt::format("{}: the character {} did not occur in the text that the model "
-                                  "was trained on",
-                                  config.path, name_of(byte)));
+      throw DataError(
+          fmt::format("{}: the character {} did not occur in the text that the model "
+                      "was trained on",
+                      config.path, name_of(byte)));
     byte = static_cast<uint8_t>(code[byte]);
   }
   return std::make_shared<Text>(std::move(content), std::move(vocabulary),

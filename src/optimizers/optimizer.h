@@ -63,7 +63,7 @@ int optimizer_slots(const OptimizerConfig& config);
 class Schedule {
  public:
   Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
-  double rate(double epoch) const;             // `epoch` counts fractions: 1.5 is halfway the second
+  double rate(double epoch) const;  // `epoch` counts fractions: 1.5 is halfway the second
   int64_t global_batch(int64_t epoch) const;
 
  private:

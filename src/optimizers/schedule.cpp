@@ -23,8 +23,7 @@ double steps_behind(double epoch, double step_epochs) {
 
 double cosine_share(double epoch, double start, double end, double final_fraction) {
   const double progress = end > start ? std::clamp((epoch - start) / (end - start), 0.0, 1.0) : 1.0;
-  return final_fraction +
-         (1 - final_fraction) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+  return final_fraction + (1 - final_fraction) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ double Schedule::rate(double epoch) const {
 
 int64_t Schedule::global_batch(int64_t epoch) const {
   if (config_.schedule != "grow_batch") return global_batch_;
-  const double growth = std::pow(
-      config_.step_factor, -steps_behind(static_cast<double>(epoch), config_.step_epochs));
+  const double growth =
+      std::pow(config_.step_factor, -steps_behind(static_cast<double>(epoch), config_.step_epochs));
   // No data set has more than 2^32 samples; beyond that a batch is an epoch anyway.
   const double batch = std::min(static_cast<double>(global_batch_) * growth, 0x1p32);
   return static_cast<int64_t>(std::llround(batch));

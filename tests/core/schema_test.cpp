@@ -20,9 +20,7 @@ TEST(Nearest, SaysNothingWhenNoneIsClose) {
   EXPECT_EQ(nearest("anything", {}), "");
 }
 
-TEST(Nearest, PrefersTheFirstOfEquallyCloseOnes) {
-  EXPECT_EQ(nearest("lx", {"la", "lb"}), "la");
-}
+TEST(Nearest, PrefersTheFirstOfEquallyCloseOnes) { EXPECT_EQ(nearest("lx", {"la", "lb"}), "la"); }
 
 TEST(Nearest, DoesNotSuggestAWordThatSharesNoLetterWithAShortOne) {
   EXPECT_EQ(nearest("zz", {"lr"}), "");

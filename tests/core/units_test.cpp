@@ -10,8 +10,8 @@
 namespace tutti {
 namespace {
 
-constexpr Unit kAll[] = {Unit::kSeconds, Unit::kBytes, Unit::kBytesPerSecond,
-                         Unit::kFlopsPerSecond, Unit::kWatts};
+constexpr Unit kAll[] = {Unit::kSeconds, Unit::kBytes, Unit::kBytesPerSecond, Unit::kFlopsPerSecond,
+                         Unit::kWatts};
 
 TEST(Units, ReadsWhatPeopleWrite) {
   EXPECT_DOUBLE_EQ(parse_quantity("1 Gbit/s", Unit::kBytesPerSecond), 125e6);
@@ -27,7 +27,8 @@ TEST(Units, ReadsWhatPeopleWrite) {
 
 TEST(Units, RefusesWhatItCannotRead) {
   for (const Unit unit : kAll)
-    for (const char* text : {"", " ", "fast", "nan", "inf", "-", "1 furlong", "1e999", "1 2", ". s"})
+    for (const char* text :
+         {"", " ", "fast", "nan", "inf", "-", "1 furlong", "1e999", "1 2", ". s"})
       EXPECT_THROW(parse_quantity(text, unit), ConfigError) << '"' << text << '"';
   EXPECT_THROW(parse_quantity("1 GB", Unit::kSeconds), ConfigError);
   EXPECT_THROW(parse_quantity("1 s", Unit::kBytes), ConfigError);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "core/error.h"
@@ -11,9 +12,12 @@
 namespace tutti {
 namespace {
 
-// Training samples are not 0, 1, 2, ...: other splits are taken out of them.
-std::vector<uint32_t> train_of(size_t size) {
-  std::vector<uint32_t> train(size);
+// Training samples are not 0, 1, 2, ...: other splits are taken out of them. Kept, because Batches
+// does not copy them.
+const std::vector<uint32_t>& train_of(size_t size) {
+  static std::map<size_t, std::vector<uint32_t>> kept;
+  std::vector<uint32_t>& train = kept[size];
+  train.resize(size);
   for (size_t i = 0; i < size; ++i) train[i] = static_cast<uint32_t>(3 * i + 1);
   return train;
 }
@@ -160,7 +164,8 @@ TEST(Batches, WorkersBeyondTheLastSamplesGetEmptyShares) {
     ASSERT_EQ(batches.steps(), 2);
     EXPECT_EQ(batches.count(1), 2);
     int empty = 0;
-    for (int64_t worker = 0; worker < 8; ++worker) empty += batches.share(1, worker).empty() ? 1 : 0;
+    for (int64_t worker = 0; worker < 8; ++worker)
+      empty += batches.share(1, worker).empty() ? 1 : 0;
     EXPECT_EQ(empty, 6) << partition;
   }
 }
@@ -174,6 +179,37 @@ TEST(Batches, AGrowingBatchTakesFewerSteps) {
   batches.begin_epoch(2, 400);
   EXPECT_EQ(batches.steps(), 1);
   EXPECT_EQ(batches.count(0), 100);
+}
+
+TEST(Batches, WithoutShufflingTheSizesAreTheSame) {
+  for (const char* partition : kPartitions)
+    for_every_size([&](size_t size, int64_t workers, int64_t batch) {
+      Batches shuffled(train_of(size), partition, workers, 7);
+      Batches ordered(train_of(size), partition, workers, 7, false);
+      shuffled.begin_epoch(1, batch);
+      ordered.begin_epoch(1, batch);
+      std::vector<uint32_t> seen;
+      ASSERT_EQ(ordered.steps(), shuffled.steps());
+      for (int64_t step = 0; step < ordered.steps(); ++step) {
+        ASSERT_EQ(ordered.count(step), shuffled.count(step));
+        for (int64_t worker = 0; worker < workers; ++worker) {
+          const auto share = ordered.share(step, worker);
+          ASSERT_EQ(share.size(), shuffled.share(step, worker).size());
+          seen.insert(seen.end(), share.begin(), share.end());
+        }
+      }
+      ASSERT_EQ(sorted(seen), train_of(size));
+    });
+}
+
+TEST(Batches, SurviveAMove) {
+  for (const char* partition : kPartitions) {
+    Batches original(train_of(20), partition, 2, 7);
+    original.begin_epoch(0, 5);
+    const std::vector<uint32_t> before = original.global(1);
+    const Batches moved = std::move(original);
+    EXPECT_EQ(moved.global(1), before);
+  }
 }
 
 TEST(Batches, AnUnknownPartitionIsRefused) {

@@ -135,9 +135,11 @@ TEST_F(Damage, PromisesBeyondTheFileAreRefused) {
   DataConfig config;
   config.kind = "idx";
   config.labels_path = "unused";
-  for (const std::vector<uint32_t>& extents : std::vector<std::vector<uint32_t>>{
-           {0xffffffff}, {0xffffffff, 0xffffffff}, {0x10000, 0x10000, 0x10000, 0x10000},
-           {1u << 30, 28, 28}})
+  for (const std::vector<uint32_t>& extents :
+       std::vector<std::vector<uint32_t>>{{0xffffffff},
+                                          {0xffffffff, 0xffffffff},
+                                          {0x10000, 0x10000, 0x10000, 0x10000},
+                                          {1u << 30, 28, 28}})
     for (const bool gzip : {false, true}) {
       const std::string content = idx(8, extents, ramp(1000));
       config.path = gzip ? directory_.write_gzip("i.gz", content) : directory_.write("i", content);

@@ -63,7 +63,8 @@ TEST_F(FashionMnistFiles, TheDirectoryIsASetting) {
 }
 
 TEST_F(FashionMnistFiles, AMissingPackageIsSaidWithTheRemedy) {
-  expect_data_error(config(), {directory_.path(), "apt-get install dataset-fashion-mnist", "setup"});
+  expect_data_error(config(),
+                    {directory_.path(), "apt-get install dataset-fashion-mnist", "setup"});
 }
 
 TEST_F(FashionMnistFiles, FilesThatDoNotFitAreRefused) {

@@ -1,4 +1,5 @@
-// Files for tests: a directory that disappears with the test, plain and gzip'ed content, IDX arrays.
+// Files for tests: a directory that disappears with the test, plain and gzip'ed content, IDX
+// arrays.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -52,8 +52,8 @@ TEST(Splits, ALimitAppliesToEachAndKeepsTheMembers) {
   EXPECT_EQ(few.train.size(), 20u);
   EXPECT_EQ(few.validation.size(), 20u);
   EXPECT_EQ(few.test.size(), 20u);
-  EXPECT_TRUE(std::includes(all.train.begin(), all.train.end(), few.train.begin(),
-                            few.train.end()));
+  EXPECT_TRUE(
+      std::includes(all.train.begin(), all.train.end(), few.train.begin(), few.train.end()));
   EXPECT_TRUE(std::includes(all.test.begin(), all.test.end(), few.test.begin(), few.test.end()));
 }
 

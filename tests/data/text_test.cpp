@@ -45,7 +45,8 @@ TEST(Text, SplitsAreContiguous) {
 
 TEST(Text, ATextShorterThanTheContextIsRefused) {
   const TemporaryDirectory directory;
-  expect_data_error(config_of(directory.write("t", "abc"), 8), {"3 characters", "task.data.context"});
+  expect_data_error(config_of(directory.write("t", "abc"), 8),
+                    {"3 characters", "task.data.context"});
 }
 
 }  // namespace

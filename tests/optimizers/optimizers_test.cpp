@@ -152,8 +152,8 @@ TEST(Optimizers, ClippingScalesLargeGradientsToTheNormAndLeavesOthersAlone) {
 }
 
 TEST(Optimizers, ClippingDoesNotHideNanAndInfinity) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     OptimizerConfig config = config_of("sgd");
     config.clip_norm = 1;
     std::vector<float> x(16), g(16, 0.1f);

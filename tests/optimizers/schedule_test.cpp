@@ -18,7 +18,8 @@ OptimizerConfig config_of(const char* schedule) {
 
 TEST(Schedule, ConstantStays) {
   const Schedule schedule(config_of("constant"), 128, 10);
-  for (const double epoch : {0.0, 0.5, 3.0, 9.99, 10.0}) EXPECT_DOUBLE_EQ(schedule.rate(epoch), 0.2);
+  for (const double epoch : {0.0, 0.5, 3.0, 9.99, 10.0})
+    EXPECT_DOUBLE_EQ(schedule.rate(epoch), 0.2);
   EXPECT_EQ(schedule.global_batch(7), 128);
 }
 
@@ -48,7 +49,8 @@ TEST(Schedule, CosineEndsAtItsFraction) {
   const Schedule schedule(config, 128, 8);
   EXPECT_DOUBLE_EQ(schedule.rate(0), 0.2);
   EXPECT_NEAR(schedule.rate(4), 0.2 * 0.55, 1e-12);
-  EXPECT_NEAR(schedule.rate(2), 0.2 * (0.1 + 0.9 * (1 + std::cos(std::numbers::pi / 4)) / 2), 1e-12);
+  EXPECT_NEAR(schedule.rate(2), 0.2 * (0.1 + 0.9 * (1 + std::cos(std::numbers::pi / 4)) / 2),
+              1e-12);
   EXPECT_NEAR(schedule.rate(8), 0.02, 1e-12);
   EXPECT_NEAR(schedule.rate(9), 0.02, 1e-12);
   for (double epoch = 0; epoch < 8; epoch += 0.125)
@@ -69,7 +71,8 @@ TEST(Schedule, WarmUpAsLongAsTheRunIsStillFinite) {
   OptimizerConfig config = config_of("cosine");
   config.warmup_epochs = 10;
   const Schedule schedule(config, 128, 10);
-  for (const double epoch : {0.0, 5.0, 10.0, 11.0}) EXPECT_TRUE(std::isfinite(schedule.rate(epoch)));
+  for (const double epoch : {0.0, 5.0, 10.0, 11.0})
+    EXPECT_TRUE(std::isfinite(schedule.rate(epoch)));
 }
 
 TEST(Schedule, GrowingTheBatchKeepsTheRate) {

@@ -67,8 +67,8 @@ double worst_difference(std::span<const float> ours, const at::Tensor& theirs) {
   double worst = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
     const double reference = theirs.data_ptr<float>()[i];
-    worst = std::max(worst, std::abs(double{ours[i]} - reference) /
-                                std::max(std::abs(reference), typical));
+    worst = std::max(
+        worst, std::abs(double{ours[i]} - reference) / std::max(std::abs(reference), typical));
   }
   return worst;
 }
@@ -126,7 +126,8 @@ TEST(AgainstTorch, MomentumDiffersOnceTheRateChanges) {
     std::vector<float> ours(theirs.data_ptr<float>(), theirs.data_ptr<float>() + kSize);
     torch::optim::SGD reference({theirs},
                                 torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(nesterov));
-    const auto optimizer = make_optimizer(config_of(nesterov ? "nesterov" : "momentum", 0.1), kSize);
+    const auto optimizer =
+        make_optimizer(config_of(nesterov ? "nesterov" : "momentum", 0.1), kSize);
     for (int step = 0; step < 20; ++step) {
       const double rate = step < 10 ? 0.1 : 0.01;
       const at::Tensor gradient = random_tensor(1 + static_cast<uint32_t>(step));

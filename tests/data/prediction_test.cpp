@@ -1,0 +1,86 @@
+#include "data/prediction.h"
+
+#include "tests/data/files.h"
+
+namespace tutti {
+namespace {
+
+using Labels = std::vector<int32_t>;
+using Floats = std::vector<float>;
+
+class Prediction : public testing::Test {
+ protected:
+  void train(const std::string& kind, const std::string& content) {
+    config_.kind = kind;
+    config_.path = directory_.write("trained", content);
+    trained_ = load_all(config_).dataset;
+  }
+  PredictionData load(const std::string& content, const std::string& labels_path = "") {
+    return load_for_prediction(config_, directory_.write("new", content), labels_path, *trained_);
+  }
+  TemporaryDirectory directory_;
+  DataConfig config_;
+  std::shared_ptr<const Dataset> trained_;
+};
+
+TEST_F(Prediction, CsvRowsMayLeaveTheLabelOut) {
+  train("csv", "a,b,k\n1,2,x\n3,4,y\n");
+  for (const char* content : {"a,b\n5,6\n", "5,6\n"}) {
+    const PredictionData data = load(content);
+    EXPECT_FALSE(data.labelled);
+    EXPECT_EQ(gather_all(*data.dataset).features, (Floats{5, 6}));
+    EXPECT_EQ(data.dataset->class_names(), trained_->class_names());
+  }
+}
+
+// "y" alone would be class 0 of its own file; it is class 1 of what the model was trained on.
+TEST_F(Prediction, CsvLabelsAreThoseOfTheTraining) {
+  train("csv", "a,b,k\n1,2,x\n3,4,y\n");
+  const PredictionData data = load("a,b,k\n5,6,y\n");
+  EXPECT_TRUE(data.labelled);
+  EXPECT_EQ(gather_all(*data.dataset).labels, Labels{1});
+  EXPECT_THROW(load("a,b,k\n5,6,z\n"), DataError);
+}
+
+TEST_F(Prediction, CsvRowsThatDoNotFitAreRefused) {
+  train("csv", "a,b,k\n1,2,x\n3,4,y\n");
+  for (const char* content : {"1\n", "1,2,x,4\n", "1,2\n3\n", "1,2\n3,four\n", "1,2\n3,1e300\n"})
+    EXPECT_THROW(load(content), DataError) << content;
+}
+
+TEST_F(Prediction, TheHeaderSettingHolds) {
+  config_.header = "yes";
+  train("csv", "1,2,3\n1,2,x\n3,4,y\n");
+  EXPECT_EQ(load("1,2\n5,6\n").dataset->size(), 1u);
+}
+
+TEST_F(Prediction, RegressionTargetsAreRead) {
+  config_.regression = true;
+  train("csv", "x,y\n1,0.5\n2,1.5\n");
+  EXPECT_EQ(gather_all(*load("3,2.5\n").dataset).targets, Floats{2.5f});
+  EXPECT_EQ(load("3\n").dataset->size(), 1u);
+}
+
+TEST_F(Prediction, ImagesComeWithOrWithoutLabels) {
+  config_.labels_path = directory_.write("labels", idx(8, {3}, {0, 1, 2}));
+  train("idx", idx(8, {3, 2, 2}, ramp(12)));
+  const std::string images = idx(8, {2, 2, 2}, ramp(8));
+  EXPECT_FALSE(load(images).labelled);
+  const PredictionData data = load(images, directory_.write("l", idx(8, {2}, {2, 0})));
+  EXPECT_TRUE(data.labelled);
+  EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{2, 0}));
+  EXPECT_THROW(load(images, directory_.write("l", idx(8, {2}, {3, 0}))), DataError);
+  EXPECT_THROW(load(idx(8, {2, 2, 3}, ramp(12))), DataError);
+}
+
+TEST_F(Prediction, TextKeepsTheVocabularyOfTheTraining) {
+  config_.context = 2;
+  train("text", "abcabcd");
+  const PredictionData data = load("bdbdb");
+  EXPECT_EQ(data.dataset->sample_shape(), trained_->sample_shape());
+  EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{1, 3, 1}));
+  EXPECT_THROW(load("abcxyz"), DataError);
+}
+
+}  // namespace
+}  // namespace tutti
