@@ -25,6 +25,10 @@ struct PredictOptions : CommonOptions {
   std::string output;  // where the CSV goes; empty: standard output
 };
 
+struct ShowOptions : CommonOptions {
+  std::vector<std::string> runs;  // folders of finished runs
+};
+
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
@@ -36,6 +40,7 @@ struct BenchOptions : CommonOptions {
 int run_train(const JobOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
+int run_show(const ShowOptions& options);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_doctor(const CommonOptions& options);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);

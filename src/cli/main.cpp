@@ -1,15 +1,19 @@
 // The program: parses the command line, runs a command, turns errors into messages and exit codes.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/run_record.h"
 
 namespace {
 
@@ -47,9 +51,20 @@ int report(const std::exception& error, int code, bool json) {
     nlohmann::json object = {{"error", error.what()}, {"exit_code", code}};
     if (const auto* config = dynamic_cast<const tutti::ConfigError*>(&error))
       object["key"] = config->key();
-    std::cout << object.dump() << "\n";
+    std::cout << tutti::json_text(object) << "\n";
   }
   return code;
+}
+
+// What could not be printed is an error, unless its reader has just seen enough.
+int finish_output(int code) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  const int reason = errno;
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR)) return code;
+  fmt::print(stderr, "tutti: standard output cannot be written: {}\n", std::strerror(reason));
+  return code == tutti::kExitDone ? tutti::kExitInternal : code;
 }
 
 constexpr const char* kExitCodes =
@@ -91,6 +106,12 @@ int main(int argc, char** argv) {
   add_common(predict_app, predict);
   predict_app->footer("Example: tutti predict runs/iris --data flowers.csv -o predicted.csv");
 
+  ShowOptions show;
+  auto* show_app = app.add_subcommand("show", "Show finished runs side by side");
+  show_app->add_option("RUN", show.runs, "Folders of finished runs")->required();
+  add_common(show_app, show);
+  show_app->footer("Example: tutti show runs/*");
+
   std::string kind;
   CommonOptions list, doctor;
   auto* list_app = app.add_subcommand("list", "List what there is to choose from");
@@ -102,6 +123,7 @@ int main(int argc, char** argv) {
   list_app->footer("Example: tutti list strategies");
   auto* doctor_app = app.add_subcommand("doctor", "Say what this machine offers");
   add_common(doctor_app, doctor);
+  doctor_app->footer("Example: tutti doctor");
 
   BenchOptions bench;
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
@@ -121,16 +143,19 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 
-  const bool json =
-      train.json || check.json || predict.json || list.json || doctor.json || bench.json;
+  const bool json = train.json || check.json || predict.json || show.json || list.json || doctor.json || bench.json;
   install_signal_handlers();
-  try {
+  const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
+    if (*show_app) return run_show(show);
     if (*list_app) return run_list(kind, list);
     if (*doctor_app) return run_doctor(doctor);
     return run_bench(bench, stop_requested);
+  };
+  try {
+    return finish_output(run());
   } catch (const ConfigError& error) {
     return report(error, kExitBadJob, json);
   } catch (const DataError& error) {
