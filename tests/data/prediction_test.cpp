@@ -54,6 +54,22 @@ TEST_F(Prediction, TheHeaderSettingHolds) {
   EXPECT_EQ(load("1,2\n5,6\n").dataset->size(), 1u);
 }
 
+// The format of scikit-learn's own files, read for prediction as it is for training.
+TEST_F(Prediction, AHeaderOfCountsIsRecognised) {
+  const std::string table = "3,2,x,y\n1,2,0\n3,4,1\n5,6,0\n";
+  train("csv", table);
+  ASSERT_EQ(trained_->size(), 3u);
+  const PredictionData data = load(table);
+  EXPECT_TRUE(data.labelled);
+  EXPECT_EQ(gather_all(*data.dataset).features, (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{0, 1, 0}));
+}
+
+TEST_F(Prediction, AHeaderAloneIsNothingToPredict) {
+  train("csv", "a,b,k\n1,2,x\n3,4,y\n");
+  EXPECT_THROW(load("a,b\n"), DataError);
+}
+
 TEST_F(Prediction, RegressionTargetsAreRead) {
   config_.regression = true;
   train("csv", "x,y\n1,0.5\n2,1.5\n");
