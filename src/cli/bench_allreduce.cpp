@@ -71,7 +71,8 @@ Samples run_own(const std::string& name, int processes, const std::atomic<bool>&
   for (const NodeOutcome& outcome : outcomes) {
     if (outcome.kind != NodeOutcome::Kind::kDone)
       throw Error(fmt::format("bench {}: {}", name, outcome.error));
-    for (const auto& [bytes, samples] : json::parse(outcome.result).items()) {
+    const json measured = json::parse(outcome.result);
+    for (const auto& [bytes, samples] : measured.items()) {
       auto& mine = slowest[std::stoul(bytes)];
       mine.resize(samples.size());
       for (size_t i = 0; i < mine.size(); ++i)

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/random.h"
-#include "models/vectorised.h"
+#include "core/vectorised.h"
 
 namespace tutti {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/vectorised.h"
+#include "core/vectorised.h"
 
 namespace tutti {
 namespace {
