@@ -18,13 +18,20 @@
 namespace peer {
 namespace {
 
+std::vector<size_t> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  std::vector<size_t> cores;
+  for (size_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
 // How often to look before yielding: about 20 us where every process has a core, longer than any
 // barrier takes then; hardly at all where the peer needs this core to arrive.
 int spins_before_yield(int processes) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  sched_getaffinity(0, sizeof(cores), &cores);
-  return processes <= CPU_COUNT(&cores) ? 500 : 10;
+  return static_cast<size_t>(processes) <= usable_cores().size() ? 500 : 10;
 }
 
 [[noreturn]] void run_child(pid_t parent, const std::function<void()>& body) {
@@ -59,6 +66,15 @@ LocalGroup::LocalGroup(int rank, int size, int most, SharedMemory& memory)
       arrivals_(reinterpret_cast<Arrival*>(memory.data())),
       times_us_(
           reinterpret_cast<double*>(memory.data() + static_cast<size_t>(size) * sizeof(Arrival))) {}
+
+void LocalGroup::pin() const {
+  const std::vector<size_t> cores = usable_cores();
+  if (static_cast<size_t>(size_) > cores.size()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cores[static_cast<size_t>(rank_)], &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
 
 void LocalGroup::barrier() {
   arrivals_[rank_].count.store(++epoch_, std::memory_order_release);

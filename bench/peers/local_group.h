@@ -29,6 +29,9 @@ class LocalGroup {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  // Binds this process to a core of its own where there are enough, as mpirun does by default.
+  void pin() const;
+
   // Returns when all have called it. Spins, and after a while yields: with more processes than
   // cores somebody else needs this one to arrive.
   void barrier();

@@ -52,6 +52,7 @@ void all_reduce(LocalGroup& group, std::span<float* const> buffers, Part part) {
 }
 
 void run(LocalGroup& group, const Options& options, std::span<float* const> buffers) {
+  group.pin();
   for (const size_t bytes : options.sizes_bytes) {
     const size_t count = bytes / sizeof(float);
     const std::span mine(buffers[static_cast<size_t>(group.rank())], count);
