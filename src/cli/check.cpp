@@ -7,34 +7,31 @@
 #include "cli/commands.h"
 #include "jobs/job.h"
 #include "jobs/predict_cost.h"
+#include "jobs/run_record.h"
 
 namespace tutti {
 
 int run_check(const JobOptions& options) {
   Job job = load_job(options.job, options.sets);
-  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-  validate(job, data);
-  const Architecture architecture =
-      make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+  const auto [data, architecture] = prepare(job);
   const StepCost cost = job.strategy->step_cost({job.task, job.cluster, architecture});
   const double memory = predicted_memory_bytes(job, architecture);
   const int64_t steps = predicted_steps(job, data);
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
   if (options.json) {
-    std::cout << nlohmann::json{{"job", job.name},
-                                {"ok", true},
-                                {"samples",
-                                 {{"train", data.splits.train.size()},
-                                  {"validation", data.splits.validation.size()},
-                                  {"test", data.splits.test.size()}}},
-                                {"parameters", architecture.parameter_count},
-                                {"steps", steps},
-                                {"flops_per_step", flops},
-                                {"memory_bytes_per_worker", memory},
-                                {"data_bytes", data.dataset->memory_bytes()},
-                                {"bytes_sent_per_step", cost.bytes_sent},
-                                {"messages_per_step", cost.messages}}
-                     .dump()
+    std::cout << json_text({{"job", job.name},
+                            {"ok", true},
+                            {"samples",
+                             {{"train", data.splits.train.size()},
+                              {"validation", data.splits.validation.size()},
+                              {"test", data.splits.test.size()}}},
+                            {"parameters", architecture.parameter_count},
+                            {"steps", steps},
+                            {"flops_per_step", flops},
+                            {"memory_bytes_per_worker", memory},
+                            {"data_bytes", data.dataset->memory_bytes()},
+                            {"bytes_sent_per_step", cost.bytes_sent},
+                            {"messages_per_step", cost.messages}})
               << "\n";
     return 0;
   }

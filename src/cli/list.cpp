@@ -32,6 +32,21 @@ void print(const Rows& rows, bool as_json) {
   for (const auto& [name, summary] : rows) fmt::print("{:<18} {}\n", name, summary);
 }
 
+void print_settings(bool as_json) {
+  if (!as_json) {
+    std::cout << job_reference();
+    return;
+  }
+  json list = json::array();
+  for (const Setting& setting : job_settings())
+    list.push_back({{"table", setting.table},
+                    {"key", setting.key},
+                    {"values", setting.values},
+                    {"default", setting.preset},
+                    {"meaning", setting.meaning}});
+  std::cout << list.dump() << "\n";
+}
+
 void print_strategies(bool as_json) {
   json list = json::array();
   for (const StrategyEntry& entry : strategy_catalog()) {
@@ -71,7 +86,7 @@ int run_list(const std::string& kind, const CommonOptions& options) {
            {"virtual", "a simulated cluster in this process; time is virtual, results replay"}},
           options.json);
   else if (kind == "settings")
-    std::cout << job_reference();
+    print_settings(options.json);
   else {
     const std::vector<std::string_view> known = {"strategies", "topologies", "optimizers", "models",
                                                  "data",       "fabrics",    "settings"};

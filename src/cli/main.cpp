@@ -143,7 +143,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 
-  const bool json = train.json || check.json || predict.json || show.json || list.json || doctor.json || bench.json;
+  const bool json = train.json || check.json || predict.json || show.json || list.json ||
+                    doctor.json || bench.json;
   install_signal_handlers();
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);

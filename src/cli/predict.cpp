@@ -68,10 +68,16 @@ Predictions predict_all(Model& model, const Dataset& dataset, std::span<const ui
 
 int run_predict(const PredictOptions& options) {
   namespace fs = std::filesystem;
-  if (!fs::exists(fs::path(options.run) / "job.toml"))
+  std::error_code failed;
+  if (!fs::exists(fs::path(options.run) / "job.toml", failed))
     throw ConfigError(
         "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
   Job job = load_job(options.run + "/job.toml", {});
+  const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
+  if (!options.labels.empty() && (options.data.empty() || !takes_labels))
+    throw ConfigError("--labels",
+                      "--labels goes with --data and IDX files; other data brings its "
+                      "labels along");
   const Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
   const Architecture architecture = make_architecture(
       job.task.model, trained_on.dataset->sample_shape(), trained_on.dataset->classes());

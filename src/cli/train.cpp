@@ -17,7 +17,7 @@ int run_train(const JobOptions& options, const std::atomic<bool>& stop) {
     launch_options.progress = isatty(STDERR_FILENO) ? ProgressStyle::kLive : ProgressStyle::kLines;
   const RunRecord record = launch(job, launch_options, stop);
   if (options.json)
-    std::cout << to_json(record, job).dump() << "\n";
+    std::cout << json_text(to_json(record, job)) << "\n";
   else
     std::cout << summary(record, job);
   if (record.exit_code != 0) {

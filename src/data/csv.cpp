@@ -24,18 +24,6 @@ struct Layout {
   Row names;  // with a header only
 };
 
-// scikit-learn's own files start with the numbers of rows and features and the names of the
-// classes: "150,4,setosa,versicolor,virginica". All of it must be true, since a row of data can
-// look alike.
-bool is_sklearn_header(const Row& first, const Row& second, CsvRows& rows) {
-  if (first.size() < 3 || number_in(first[2])) return false;
-  const auto count = number_in(first[0]), features = number_in(first[1]);
-  if (!count || !features || *features + 1 != static_cast<double>(second.size())) return false;
-  size_t found = 1;
-  for (Row row; rows.next(row);) ++found;
-  return *count == static_cast<double>(found);
-}
-
 // Names are a header; a row of data with a misspelt number is not, so most must not be numbers.
 bool looks_like_names(const Row& row) {
   const auto words = std::count_if(row.begin(), row.end(), [](const std::string& field) {
@@ -75,7 +63,7 @@ Layout detect_layout(const DataConfig& config, CsvRows& rows) {
   if (!rows.next(first)) throw DataError(fmt::format("{}: there are no rows", config.path));
   rows.next(second);
   Layout layout;
-  if (config.header == "auto" && is_sklearn_header(first, second, rows)) {
+  if (config.header == "auto" && has_sklearn_header(rows)) {
     layout = {true, second.size(), 0, {}};
   } else {
     layout = {detect_header(config, first), first.size(), 0, {}};

@@ -79,6 +79,22 @@ void CsvRows::read_quoted(std::string& field) {
                     path_, next_line_, quoted(rest)));
 }
 
+bool has_sklearn_header(CsvRows& rows) {
+  std::vector<std::string> first, row;
+  rows.rewind();
+  rows.next(first);
+  rows.next(row);
+  const auto columns = static_cast<double>(row.size());
+  rows.rewind();
+  if (first.size() < 3 || number_in(first[2])) return false;
+  const auto count = number_in(first[0]), features = number_in(first[1]);
+  if (!count || !features || *features + 1 != columns) return false;
+  double found = -1;  // not the header
+  while (rows.next(row)) ++found;
+  rows.rewind();
+  return *count == found;
+}
+
 std::optional<double> number_in(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return std::nullopt;

@@ -28,6 +28,10 @@ class CsvRows {
   size_t line_ = 0;
 };
 
+// scikit-learn's own files start with the numbers of rows and features and the names of the
+// classes: "150,4,setosa,versicolor,virginica". All of it must be true, since a row of data can
+// look alike. Leaves `rows` at the front.
+bool has_sklearn_header(CsvRows& rows);
 // A finite number, spaces around it allowed; nothing when the text is anything else.
 std::optional<double> number_in(std::string_view text);
 // The text as it may stand in a message: short, and without control characters.

@@ -88,7 +88,9 @@ int32_t class_of(const std::string& text, const std::vector<std::string>& names,
 PredictionData read_rows(const DataConfig& config, const std::string& path,
                          const Dataset& trained_on) {
   CsvRows rows(path, InputFile(path).read_rest());
+  const bool counted = config.header == "auto" && has_sklearn_header(rows);
   Row row;
+  if (counted) rows.next(row);
   if (!rows.next(row)) throw DataError(fmt::format("{}: there are no rows", path));
   const Columns columns = columns_of(config, path, row, trained_on);
   // As the setting says; on "auto" a first row in which no feature is a number names the columns.
@@ -96,6 +98,7 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
   for (size_t i = 0; i < row.size() && config.header == "auto"; ++i)
     if (!(columns.labelled && i == columns.label) && number_in(row[i])) header = false;
   if (!header) rows.rewind();
+  if (counted) rows.next(row);
   std::vector<float> features;
   Answers answers = no_answers(trained_on, 0);
   for (size_t count = 0; rows.next(row); ++count) {
@@ -116,6 +119,7 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
     }
   }
   const size_t count = features.size() / columns.features;
+  if (count == 0) throw DataError(fmt::format("{}: there are no rows below the header", path));
   if (!columns.labelled) answers = no_answers(trained_on, count);
   return {make_table(trained_on.sample_shape(), std::move(features), std::move(answers)),
           columns.labelled};

@@ -5,6 +5,20 @@
 #include "core/error.h"
 
 namespace tutti {
+namespace {
+
+// Where `key`, or else the table around it, was given.
+std::string place_of(const Job& job, std::string key) {
+  for (;;) {
+    const auto found = job.places.find(key);
+    if (found != job.places.end()) return found->second + ": ";
+    if (key.empty()) return "";
+    const size_t dot = key.rfind('.');
+    key.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
+
+}  // namespace
 
 void visit(Visitor& v, Job& job) {
   v.field("name", job.name, "name of the run, used for its folder");
@@ -31,6 +45,10 @@ void visit(Visitor& v, Job& job) {
 }
 
 void validate(const Job& job, const Data& data) {
+  if (job.name.empty() || job.name.find('/') != std::string::npos)
+    throw ConfigError("name", fmt::format("name = \"{}\" becomes part of a folder's name: it must "
+                                          "not be empty or contain a slash",
+                                          job.name));
   validate_cluster(job.cluster);
   const auto samples = static_cast<int64_t>(data.splits.train.size());
   if (job.cluster.workers > samples)
@@ -65,6 +83,20 @@ void validate(const Job& job, const Data& data) {
                                   "than cluster.workers = {}; raise task.lanes",
                                   job.task.lanes, job.cluster.workers));
   job.strategy->validate(job.task, job.cluster);
+}
+
+Prepared prepare(const Job& job) {
+  try {
+    Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+    validate(job, data);
+    Architecture architecture =
+        make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+    return {std::move(data), std::move(architecture)};
+  } catch (const ConfigError& error) {
+    throw ConfigError(error.key(), place_of(job, error.key()) + error.what());
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}task.data: {}", place_of(job, "task.data.path"), error.what()));
+  }
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 // Job: what to train, on what, to which quality, on which cluster. One validated TOML file.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct Job {
   std::shared_ptr<Strategy> strategy;  // never null once visited
   ClusterConfig cluster;
   std::string base_dir = ".";  // where relative paths in the job start
+  // Where each setting was given, "job.toml:12" or "command line"; "" is the job as a whole.
+  std::map<std::string, std::string> places;
 };
 
 // Names every setting of a job to the visitor.
@@ -36,7 +39,21 @@ std::string resolved_toml(Job& job);
 // pair of settings that could contradict each other.
 void validate(const Job& job, const Data& data);
 
-// All settings with types, defaults and meanings, as Markdown: docs/job_reference.md.
+// What a job that was found valid starts from.
+struct Prepared {
+  Data data;
+  Architecture architecture;
+};
+// Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
+// and the key at fault.
+Prepared prepare(const Job& job);
+
+// A setting as documented. `table` is empty for those outside of any.
+struct Setting {
+  std::string table, key, values, preset, meaning;
+};
+std::vector<Setting> job_settings();
+// All of them as Markdown: docs/job_reference.md.
 std::string job_reference();
 
 }  // namespace tutti

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,7 +16,8 @@ namespace {
 
 class ReferenceWriter : public Visitor {
  public:
-  const std::string& text() const { return text_; }
+  const std::vector<Setting>& settings() const { return settings_; }
+  const std::map<std::string, std::string>& tables() const { return tables_; }
 
   void field(const char* key, bool& value, const char* help) override {
     row(key, "true, false", fmt::format("{}", value), help);
@@ -48,10 +50,8 @@ class ReferenceWriter : public Visitor {
   }
   void table(const char* key, const std::function<void(Visitor&)>& inside,
              const char* help) override {
-    text_ += fmt::format(
-        "\n## [{}]\n\n{}.\n\n| key | values | default | meaning |\n"
-        "|---|---|---|---|\n",
-        key, help);
+    table_ = key;
+    tables_[key] = help;
     explore("", inside);
   }
   void component(const char* key, std::string& kind, const std::vector<std::string_view>& allowed,
@@ -86,8 +86,7 @@ class ReferenceWriter : public Visitor {
   void row(const std::string& key, const std::string& values, const std::string& preset,
            const std::string& help) {
     if (!seen_.insert(prefix_ + key).second) return;
-    text_ +=
-        fmt::format("| `{}{}` | {} | `{}` | {}{} |\n", prefix_, key, values, preset, note_, help);
+    settings_.push_back({table_, prefix_ + key, values, preset, note_ + help});
   }
 
   void explore(const std::string& prefix, const std::function<void(Visitor&)>& inside) {
@@ -114,23 +113,43 @@ class ReferenceWriter : public Visitor {
     if (prefix.empty()) seen_ = outer_seen;
   }
 
-  std::string prefix_, note_, text_;
+  std::vector<Setting> settings_;
+  std::map<std::string, std::string> tables_;  // what each is about
+  std::string table_, prefix_, note_;
   std::set<std::string> seen_;
   std::vector<Choice> choices_;                 // of the table being explored
   std::pair<std::string, std::string> forced_;  // a choice and the alternative taken
 };
 
-}  // namespace
-
-std::string job_reference() {
+ReferenceWriter visited() {
   ReferenceWriter writer;
   Job job;
   visit(writer, job);
-  return "# Job reference\n\nEvery setting of a job file, with its default. Written by `tutti list "
-         "settings`; a test keeps it current.\nA quantity is a number in its base unit or a text "
-         "with a unit (`\"50 us\"`, `\"1 Gbit/s\"`).\n\n| key | values | default | meaning |\n"
-         "|---|---|---|---|\n" +
-         writer.text();
+  return writer;
+}
+
+}  // namespace
+
+std::vector<Setting> job_settings() { return visited().settings(); }
+
+std::string job_reference() {
+  constexpr const char* kHead = "| key | values | default | meaning |\n|---|---|---|---|\n";
+  std::string text =
+      "# Job reference\n\nEvery setting of a job file, with its default. Written by `tutti list "
+      "settings`; a test keeps it current.\nA quantity is a number in its base unit or a text "
+      "with a unit (`\"50 us\"`, `\"1 Gbit/s\"`).\n\n";
+  text += kHead;
+  const ReferenceWriter writer = visited();
+  std::string table;
+  for (const Setting& setting : writer.settings()) {
+    if (setting.table != table) {
+      table = setting.table;
+      text += fmt::format("\n## [{}]\n\n{}.\n\n{}", table, writer.tables().at(table), kHead);
+    }
+    text += fmt::format("| `{}` | {} | `{}` | {} |\n", setting.key, setting.values, setting.preset,
+                        setting.meaning);
+  }
+  return text;
 }
 
 }  // namespace tutti

@@ -73,14 +73,10 @@ void add_energy(RunRecord& record, const FabricFigures& figures) {
 
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
   const auto data_start = std::chrono::steady_clock::now();
-  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-  const double data_s = seconds_since(data_start);
-  validate(job, data);
-  const Architecture architecture =
-      make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+  const auto [data, architecture] = prepare(job);
 
   RunRecord record;
-  record.data_s = data_s;
+  record.data_s = seconds_since(data_start);
   record.virtual_clock = job.cluster.fabric == "virtual";
   record.metric = architecture.classification ? "accuracy" : "mse";
   record.higher_is_better = architecture.classification;
@@ -110,7 +106,7 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   judge(record);
   add_energy(record, figures);
   if (options.keep_files)
-    write_file(record.folder + "/run.json", to_json(record, job).dump(2) + "\n");
+    write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
   return record;
 }
 

@@ -77,6 +77,7 @@ void load_parameters(const std::string& path, const Architecture& architecture,
     const json offsets = entry.value("data_offsets", json());
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned() ||
+        offsets[0].get<uint64_t>() > offsets[1].get<uint64_t>() ||
         offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>() != bytes ||
         offsets[1].get<uint64_t>() > size - data_begin)
       refuse(path, fmt::format("tensor '{}' lies outside of it", parameter.name));

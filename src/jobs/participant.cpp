@@ -45,7 +45,11 @@ class Diary {
     }
     progress_.evaluation(row);
   }
-  void end() { progress_.end(); }
+  void end() {
+    progress_.end();
+    if (steps_) steps_->flush();
+    if (evaluations_) evaluations_->flush();
+  }
 
  private:
   Progress progress_;

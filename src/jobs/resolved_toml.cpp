@@ -10,8 +10,9 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n')
-      result += "\\n";
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f)
+      result += fmt::format("\\u{:04x}", code);
     else
       result += c;
   }

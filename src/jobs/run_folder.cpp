@@ -39,18 +39,19 @@ void write_file(const std::string& path, std::string_view content) {
 
 std::string create_run_folder(const std::string& path, const std::string& name) {
   std::string folder = path;
+  std::error_code failed;
   if (folder.empty()) {
     const std::time_t now = std::time(nullptr);
     char stamp[32];
     std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", std::localtime(&now));
     folder = fmt::format("runs/{}-{}", name, stamp);
-    for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("runs/{}-{}-{}", name, stamp, i);
+    for (int i = 2; fs::exists(folder, failed); ++i)
+      folder = fmt::format("runs/{}-{}-{}", name, stamp, i);
   }
-  if (fs::exists(fs::path(folder) / "run.json"))
+  if (fs::exists(fs::path(folder) / "run.json", failed))
     throw ConfigError("--out", fmt::format("{}: already holds a run; choose another folder or "
                                            "remove it",
                                            folder));
-  std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed || access(folder.c_str(), W_OK) != 0)
     throw ConfigError("--out", fmt::format("{}: cannot be written: {}", folder,

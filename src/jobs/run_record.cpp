@@ -220,6 +220,10 @@ json to_json(const RunRecord& record, Job& job) {
   return result;
 }
 
+std::string json_text(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
 std::string summary(const RunRecord& record, Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const char* clock = record.virtual_clock ? "virtual" : "wall";

@@ -47,6 +47,8 @@ struct RunRecord {
 };
 
 nlohmann::json to_json(const RunRecord& record, Job& job);
+// As text, whatever is in it: a path need not be UTF-8, JSON must.
+std::string json_text(const nlohmann::json& value, int indent = -1);
 
 // For people, a few lines.
 std::string summary(const RunRecord& record, Job& job);

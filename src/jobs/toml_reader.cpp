@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -36,8 +37,10 @@ const char* type_name(const toml::node& node) {
 
 class TomlReader : public Visitor {
  public:
-  TomlReader(const toml::table& table, std::string file, std::string prefix)
-      : table_(table), file_(std::move(file)), prefix_(std::move(prefix)) {}
+  using Places = std::map<std::string, std::string>;
+
+  TomlReader(const toml::table& table, std::string file, std::string prefix, Places& places)
+      : table_(table), file_(std::move(file)), prefix_(std::move(prefix)), places_(places) {}
 
   void field(const char* key, bool& value, const char*) override {
     if (const toml::node* node = find(key)) value = as<bool>(key, *node, "true or false");
@@ -137,15 +140,20 @@ class TomlReader : public Visitor {
  private:
   const toml::node* find(const char* key) {
     known_.insert(key);
-    return table_.get(key);
+    const toml::node* node = table_.get(key);
+    if (node) places_[prefix_ + key] = place(*node);
+    return node;
+  }
+
+  std::string place(const toml::node& node) const {
+    const auto line = node.source().begin.line;
+    return line ? fmt::format("{}:{}", file_, line) : "command line";
   }
 
   [[noreturn]] void fail(const std::string& key, const toml::node& node,
                          const std::string& problem) const {
     const std::string path = prefix_ + key;
-    const auto line = node.source().begin.line;
-    const std::string where = line ? fmt::format("{}:{}", file_, line) : "command line";
-    throw ConfigError(path, fmt::format("{}: {} {}", where, path, problem));
+    throw ConfigError(path, fmt::format("{}: {} {}", place(node), path, problem));
   }
 
   template <class T>
@@ -203,7 +211,7 @@ class TomlReader : public Visitor {
 
   void visit_table(const toml::table& table, const char* key,
                    const std::function<void(Visitor&)>& inside) const {
-    TomlReader reader(table, file_, prefix_ + key + ".");
+    TomlReader reader(table, file_, prefix_ + key + ".", places_);
     inside(reader);
     reader.refuse_unknown();
   }
@@ -211,6 +219,7 @@ class TomlReader : public Visitor {
   const toml::table& table_;
   std::string file_;
   std::string prefix_;
+  Places& places_;
   std::set<std::string> known_;
 };
 
@@ -279,7 +288,8 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
     job.base_dir = std::filesystem::absolute(path).parent_path().string();
   }
   for (const std::string& text : overrides) apply_override(root, text);
-  TomlReader reader(root, file, "");
+  job.places[""] = file;
+  TomlReader reader(root, file, "", job.places);
   visit(reader, job);
   reader.refuse_unknown();
   // The resolved job must mean the same wherever it is kept.
