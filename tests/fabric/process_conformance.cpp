@@ -12,9 +12,9 @@ namespace {
 
 // Shared with the nodes, who say here whether their death is to be the last.
 std::atomic<int>& restarts_wanted() {
-  static auto* shared = static_cast<std::atomic<int>*>(
-      mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-           -1, 0));
+  static auto* shared =
+      static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return *shared;
 }
 

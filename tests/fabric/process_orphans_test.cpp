@@ -27,9 +27,8 @@ struct Shared {
 };
 
 Shared& shared() {
-  static auto* memory =
-      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  static auto* memory = static_cast<Shared*>(
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return *memory;
 }
 
@@ -69,8 +68,8 @@ std::string named_mappings(pid_t pid) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   std::string found;
   for (std::string line; std::getline(maps, line);) {
-    const bool named = line.find("/dev/shm/") != std::string::npos ||
-                       line.find(" /tmp/") != std::string::npos;
+    const bool named =
+        line.find("/dev/shm/") != std::string::npos || line.find(" /tmp/") != std::string::npos;
     if (named && line.find("(deleted)") == std::string::npos) found += line + "\n";
   }
   return found;

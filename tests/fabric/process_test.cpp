@@ -82,8 +82,7 @@ std::string survive(Node& node, uint32_t repetition) {
 
 TEST(Process, SurvivorsOfAKillNoticeAndGoOn) {
   for (uint32_t repetition = 0; repetition < 40; ++repetition) {
-    const auto outcomes =
-        run_nodes(3, [&](Node& node) { return survive(node, repetition); });
+    const auto outcomes = run_nodes(3, [&](Node& node) { return survive(node, repetition); });
     expect_ok(outcomes, 0);
     expect_lost(outcomes, 1);
     expect_ok(outcomes, 2);
@@ -105,10 +104,35 @@ TEST(Process, AnIdleNodeUsesNoProcessor) {
   });
 }
 
+// What a dead peer leaves behind must not keep the others awake.
+TEST(Process, AnIdleSurvivorUsesNoProcessor) {
+  const auto outcomes = run_nodes(3, [](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    std::vector<std::byte> out(50'000), in(50'000);
+    for (uint64_t step = 0; step < 200 || endpoint.rank() == 1; ++step) {
+      if (step == 100 && endpoint.rank() == 1) raise(SIGKILL);
+      Handle sent = endpoint.send((endpoint.rank() + 1) % 3, user_tag(step), out);
+      Handle received = endpoint.receive((endpoint.rank() + 2) % 3, user_tag(step), in);
+      if (endpoint.wait(received, kShort_s).state != State::kDone) break;
+      static_cast<void>(endpoint.wait(sent, kShort_s));
+    }
+    IN_BODY(next_event(node));
+    const double before_s = node.clock().busy_s();
+    Handle never = endpoint.receive(kAnyRank, user_tag(1'000'000), in);
+    IN_BODY(endpoint.wait(never, 1).state == State::kTimedOut);
+    IN_BODY(node.clock().busy_s() - before_s < 0.05);
+    return kOk;
+  });
+  expect_ok(outcomes, 0);
+  expect_lost(outcomes, 1);
+  expect_ok(outcomes, 2);
+}
+
 // A blocked node is woken by each thing that it can wait for.
 TEST(Process, SleepersWakeSoon) {
   run_all_ok(2, [](Node& node) -> std::string {
-    constexpr double kSoon_s = 0.3;  // far less than any timeout, far more than a busy machine needs
+    constexpr double kSoon_s =
+        0.3;  // far less than any timeout, far more than a busy machine needs
     Endpoint& endpoint = node.endpoint();
     const double nap_s = 0.1;
     Window* window = endpoint.open_window(64, kLong_s);
@@ -190,35 +214,35 @@ TEST(Process, ARestartedNodeSharesWindows) {
   ProcessOptions options;
   options.restarts = 1;
   const std::atomic<bool> stop{false};
-  const auto outcomes = make_process_fabric({"a", "b", "c"}, options)
-                            ->run(
-                                [](Node& node) -> std::string {
-                                  Endpoint& endpoint = node.endpoint();
-                                  const Rank self = endpoint.rank();
-                                  const bool fresh = node.membership().incarnation(1) == 0;
-                                  if (fresh) endpoint.open_window(100, kLong_s);
-                                  if (self == 1 && fresh) {
-                                    IN_BODY(hear(node, 0, 1) && hear(node, 2, 1));
-                                    raise(SIGKILL);
-                                  }
-                                  if (self != 1) {
-                                    IN_BODY(tell(node, 1, 1));
-                                    IN_BODY(next_event(node)->kind == MemberEvent::Kind::kLost);
-                                    IN_BODY(next_event(node)->kind == MemberEvent::Kind::kJoined);
-                                  }
-                                  Window* window = endpoint.open_window(5000, kLong_s);
-                                  window->of(self)[4999] = static_cast<std::byte>(self + 7);
-                                  window->post(1, 1);
-                                  for (Rank rank = 0; rank < 3; ++rank) {
-                                    const auto seen = window->await(rank, 1, 1, kLong_s);
-                                    IN_BODY(seen.state == State::kDone);
-                                    IN_BODY(window->of(rank).size() == 5000);
-                                    IN_BODY(window->of(rank)[4999] ==
-                                            static_cast<std::byte>(rank + 7));
-                                  }
-                                  return kOk;
-                                },
-                                stop);
+  const auto outcomes =
+      make_process_fabric({"a", "b", "c"}, options)
+          ->run(
+              [](Node& node) -> std::string {
+                Endpoint& endpoint = node.endpoint();
+                const Rank self = endpoint.rank();
+                const bool fresh = node.membership().incarnation(1) == 0;
+                if (fresh) endpoint.open_window(100, kLong_s);
+                if (self == 1 && fresh) {
+                  IN_BODY(hear(node, 0, 1) && hear(node, 2, 1));
+                  raise(SIGKILL);
+                }
+                if (self != 1) {
+                  IN_BODY(tell(node, 1, 1));
+                  IN_BODY(next_event(node)->kind == MemberEvent::Kind::kLost);
+                  IN_BODY(next_event(node)->kind == MemberEvent::Kind::kJoined);
+                }
+                Window* window = endpoint.open_window(5000, kLong_s);
+                window->of(self)[4999] = static_cast<std::byte>(self + 7);
+                window->post(1, 1);
+                for (Rank rank = 0; rank < 3; ++rank) {
+                  const auto seen = window->await(rank, 1, 1, kLong_s);
+                  IN_BODY(seen.state == State::kDone);
+                  IN_BODY(window->of(rank).size() == 5000);
+                  IN_BODY(window->of(rank)[4999] == static_cast<std::byte>(rank + 7));
+                }
+                return kOk;
+              },
+              stop);
   for (Rank rank = 0; rank < 3; ++rank) expect_ok(outcomes, rank);
 }
 
@@ -260,17 +284,17 @@ TEST(Process, SignalsAreTheLaunchersAffair) {
   });
   ProcessOptions options;
   options.stop_s = 0.3;
-  const auto outcomes =
-      make_process_fabric({"polite", "deaf"}, options)
-          ->run(
-              [](Node& node) -> std::string {
-                raise(SIGINT);
-                raise(SIGTERM);
-                if (node.endpoint().rank() == 1)
-                  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
-                while (true) node.clock().sleep(0.01);
-              },
-              stop);
+  const auto outcomes = make_process_fabric({"polite", "deaf"}, options)
+                            ->run(
+                                [](Node& node) -> std::string {
+                                  raise(SIGINT);
+                                  raise(SIGTERM);
+                                  if (node.endpoint().rank() == 1)
+                                    while (true)
+                                      std::this_thread::sleep_for(std::chrono::seconds(1));
+                                  while (true) node.clock().sleep(0.01);
+                                },
+                                stop);
   raiser.join();
   EXPECT_EQ(outcomes[0].kind, NodeOutcome::Kind::kInterrupted);
   EXPECT_EQ(outcomes[1].kind, NodeOutcome::Kind::kLost);

@@ -51,6 +51,9 @@ class Board {
   // How many offers of `rank` were taken: it need not look at each while this stays the same.
   std::atomic<uint32_t>& taken(Rank rank) { return seats_[rank].taken; }
 
+  // Where the node last ran, plus one; 0 when not known.
+  std::atomic<int>& core_of(Rank rank) { return seats_[rank].core; }
+
   // A node that is about to block says so, then looks once more; who has something for it rings.
   void fall_asleep(Rank rank) { seats_[rank].asleep.store(1, std::memory_order_seq_cst); }
   void wake_up(Rank rank) { seats_[rank].asleep.store(0, std::memory_order_relaxed); }
@@ -68,6 +71,7 @@ class Board {
   struct alignas(64) Seat {
     std::atomic<uint32_t> taken{0};
     std::atomic<uint32_t> asleep{0};
+    std::atomic<int> core{0};
   };
 
   int nodes_;

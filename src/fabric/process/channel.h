@@ -1,10 +1,10 @@
 // A channel: the two-way link between this node and one incarnation of one peer, over UCX.
 //
-// Each channel has a UCX worker of its own. UCX's shared memory is not safe against SIGKILL: senders
-// to a worker share its receive queue, and one that dies between reserving an entry and filling it
-// blocks the queue for all others, for good. With a worker per peer a death harms only the queue
-// that dies with it, survivors and their transfers go on untouched, and a message of an earlier
-// incarnation has no way to arrive. A worker costs 1 ms, 1 MB and three file descriptors.
+// Each channel has a UCX worker of its own. UCX's shared memory is not safe against SIGKILL:
+// senders to a worker share its receive queue, and one that dies between reserving an entry and
+// filling it blocks the queue for all others, for good. With a worker per peer a death harms only
+// the queue that dies with it, survivors and their transfers go on untouched, and a message of an
+// earlier incarnation has no way to arrive. A worker costs 1 ms, 1 MB and three file descriptors.
 //
 // UCX carries messages up to kEagerBytes and notices of larger ones; those travel by rendezvous.h.
 #pragma once

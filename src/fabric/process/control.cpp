@@ -35,9 +35,11 @@ T get(std::string_view& in) {
 size_t body_limit(ControlMessage::Type type) {
   using Type = ControlMessage::Type;
   switch (type) {
-    case Type::kResult: return kResultLimit;
+    case Type::kResult:
+      return kResultLimit;
     case Type::kWelcome:
-    case Type::kAddress: return kSmallLimit;
+    case Type::kAddress:
+      return kSmallLimit;
     case Type::kHello:
     case Type::kReady:
     case Type::kStart:
@@ -45,7 +47,8 @@ size_t body_limit(ControlMessage::Type type) {
     case Type::kJoined:
     case Type::kWindow:
     case Type::kStop:
-    case Type::kBye: return 0;
+    case Type::kBye:
+      return 0;
   }
   throw DataError("control message of unknown type");
 }

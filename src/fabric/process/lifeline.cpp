@@ -18,8 +18,8 @@ void die_with(pid_t launcher) {
   launcher_pid = launcher;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(1);
-  // Where the Yama module restricts reading other processes' memory, allow the launcher's
-  // descendants, our peers, to fetch large messages.
+    // Where the Yama module restricts reading other processes' memory, allow the launcher's
+    // descendants, our peers, to fetch large messages.
 #ifdef PR_SET_PTRACER
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(launcher), 0, 0, 0);
 #endif

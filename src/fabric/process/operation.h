@@ -17,13 +17,13 @@ class Transport;
 struct Operation {
   enum class Phase : uint8_t {
     kFree,
-    kQueued,    // a send that waits for its connection, or for a free offer
-    kPosted,    // in UCX's hands
-    kDeferred,  // a receive that we match ourselves: from anybody, or behind such a one
-    kMatched,   // a receive that met the notice of a large message, about to fetch it
-    kOffered,   // a large send that waits for its receiver to fetch it
-    kPulling,   // a receive whose large message is being sent by UCX, as fetching is forbidden
-    kStranded,  // fetching failed: its sender is dying, and the launcher will say so
+    kQueued,     // a send that waits for its connection, or for a free offer
+    kPosted,     // in UCX's hands
+    kDeferred,   // a receive that we match ourselves: from anybody, or behind such a one
+    kMatched,    // a receive that met the notice of a large message, about to fetch it
+    kOffered,    // a large send that waits for its receiver to fetch it
+    kPulling,    // a receive whose large message its sender sends by UCX, piece by piece
+    kStranded,   // fetching failed: its sender is dying, and the launcher will say so
     kWithdrawn,  // a receive that UCX gave back on request
     kEnded,
   };
@@ -31,12 +31,14 @@ struct Operation {
   Transport* owner = nullptr;
   Phase phase = Phase::kFree;
   bool sending = false;
-  bool in_ucx = false;  // UCX will still call back
+  bool in_ucx = false;     // UCX will still call back
   Rank peer = kAnyRank;    // as the caller named it
   Rank source = kAnyRank;  // of a receive: who the message is from, once known
   Tag tag;
   std::byte* data = nullptr;
   size_t bytes = 0;
+  size_t total = 0;  // of a message that is pulled
+  size_t moved = 0;  // how much of it has been received, or sent
   void* request = nullptr;
   uint64_t notice = 0;  // the upper tag bits that name an offer
   Completion result;

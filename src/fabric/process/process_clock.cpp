@@ -27,9 +27,7 @@ double ProcessClock::now() const {
   return static_cast<double>(monotonic_ns() - reactor_.board().start_ns()) * 1e-9;
 }
 
-void ProcessClock::sleep(double seconds) {
-  reactor_.until([] { return false; }, seconds);
-}
+void ProcessClock::sleep(double seconds) { reactor_.sleep(seconds); }
 
 void ProcessClock::charge(const Work&) { reactor_.check_stop(); }
 

@@ -24,8 +24,8 @@ class ProcessClock : public Clock {
 
  private:
   Reactor& reactor_;
-  double started_s_;       // this node, which a restart begins later than the run
-  double busy_before_s_;   // a forked node begins with no CPU time, but for its own set-up
+  double started_s_;      // this node, which a restart begins later than the run
+  double busy_before_s_;  // a forked node begins with no CPU time, but for its own set-up
 };
 
 }  // namespace tutti::process

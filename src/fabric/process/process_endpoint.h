@@ -17,9 +17,7 @@ class ProcessEndpoint : public Endpoint {
 
   Rank rank() const override { return reactor_.rank(); }
   int size() const override { return static_cast<int>(roles_.size()); }
-  const std::string& role(Rank rank) const override {
-    return roles_.at(static_cast<size_t>(rank));
-  }
+  const std::string& role(Rank rank) const override { return roles_.at(static_cast<size_t>(rank)); }
   Handle send(Rank to, Tag tag, std::span<const std::byte> data) override;
   Handle receive(Rank from, Tag tag, std::span<std::byte> buffer) override;
   Completion wait(Handle& handle, double timeout_s) override;

@@ -15,14 +15,14 @@
 namespace tutti {
 
 struct ProcessOptions {
-  int restarts = 0;        // how often a lost node is started again, each
+  int restarts = 0;  // how often a lost node is started again, each
   // Asked before a restart, in the launcher; without it, yes.
   std::function<bool(Rank)> may_restart;
   double timeout_s = 120;  // Node::timeout_s(), and how long starting up may take
   // Receivers read large messages out of the sender's memory. Where the system forbids that, as
   // some containers do, they notice, and UCX copies; false: they do not even try.
   bool fetch = true;
-  double stop_s = 10;      // a node that does not react to a stop is killed after this long
+  double stop_s = 10;  // a node that does not react to a stop is killed after this long
 };
 
 // One node per role, ranks in that order. run() forks: the caller must have one thread only, apart

@@ -1,5 +1,6 @@
 #include "fabric/process/reactor.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 
 #include "core/error.h"
 
@@ -20,20 +22,15 @@ using Type = ControlMessage::Type;
 // nodes connect when the first message asks for it, as few topologies use all pairs.
 constexpr int kDialAllNodes = 16;
 constexpr int kSpins = 50;
+constexpr int64_t kSpinNs = 300'000;
 constexpr int64_t kYieldNs = 1'500'000;
 constexpr int64_t kMillisecondNs = 1'000'000;
 
-int cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
-
-void watch_fd(int epoll, int fd) {
+void watch_fd(int epoll, int fd, bool on = true) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = fd;
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EEXIST)
+  if (epoll_ctl(epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) != 0)
     throw Error(std::string("cannot watch a file descriptor: ") + std::strerror(errno));
 }
 
@@ -49,9 +46,10 @@ Reactor::Reactor(Board& board, ControlSocket control, Rank rank, uint32_t incarn
       control_(std::move(control)),
       rank_(rank),
       incarnation_(incarnation),
+      placement_(board, rank),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       windows_(static_cast<size_t>(board.nodes())),
-      spins_(board.nodes() > cores() ? 0 : kSpins) {
+      spins_(board.nodes() > placement_.cores() ? 0 : kSpins) {
   watch_fd(epoll_.get(), control_.fd());
   watch_fd(epoll_.get(), board_.bell(rank));
   control_.post({Type::kHello, rank, incarnation, 0, {}});
@@ -99,9 +97,28 @@ void Reactor::report(const NodeOutcome& outcome) {
     return;
   }
   while (!bye_) {
-    block(deadline_after(1));
-    control_.fill();
+    pollfd launcher{control_.fd(), POLLIN, 0};
+    poll(&launcher, 1, 1000);
+    if (!control_.fill()) _exit(1);
     while (const auto message = control_.next()) bye_ = bye_ || message->type == Type::kBye;
+  }
+}
+
+void Reactor::sleep(double seconds) {
+  const int64_t deadline_ns = deadline_after(seconds);
+  while (true) {
+    progress();
+    check_stop();
+    const int64_t left_ns = deadline_ns - monotonic_ns();
+    if (left_ns <= 0) return;
+    if (left_ns < kMillisecondNs) {  // finer than epoll can wait, too short to be missed
+      const timespec left{0, left_ns};
+      nanosleep(&left, nullptr);
+      continue;
+    }
+    board_.fall_asleep(rank_);
+    if (may_sleep()) block(deadline_ns);
+    board_.wake_up(rank_);
   }
 }
 
@@ -109,8 +126,13 @@ Reactor::Pause Reactor::yield(int64_t& idle_since_ns, int64_t deadline_ns) {
   const int64_t now_ns = monotonic_ns();
   if (now_ns >= deadline_ns) return Pause::kOver;
   if (idle_since_ns == 0) idle_since_ns = now_ns;
-  if (now_ns - idle_since_ns < kYieldNs || deadline_ns - now_ns < kMillisecondNs) {
-    sched_yield();
+  const int64_t idle_ns = now_ns - idle_since_ns;
+  if (idle_ns < kYieldNs || deadline_ns - now_ns < kMillisecondNs) {
+    placement_.consider(now_ns);
+    if (spins_ > 0 && idle_ns < kSpinNs)
+      __builtin_ia32_pause();
+    else
+      sched_yield();
     return Pause::kYielded;
   }
   idle_since_ns = 0;
@@ -162,11 +184,11 @@ void Reactor::handle(const ControlMessage& message) {
       transport_ = std::make_unique<Transport>(
           board_, rank_,
           [this](Rank to, const std::string& address) {
-            control_.post({Type::kAddress, to, incarnation_, membership_->known(to).incarnation,
-                           address});
+            control_.post(
+                {Type::kAddress, to, incarnation_, membership_->known(to).incarnation, address});
             control_.drain();
           },
-          [this](int fd) { watch_fd(epoll_.get(), fd); });
+          [this](int fd, bool on) { watch_fd(epoll_.get(), fd, on); });
       for (size_t rank = 0; rank < members.size(); ++rank) {
         transport_->join(static_cast<Rank>(rank), members[rank].incarnation);
         if (!members[rank].alive) transport_->lose(static_cast<Rank>(rank));
@@ -192,12 +214,18 @@ void Reactor::handle(const ControlMessage& message) {
     case Type::kWindow:
       windows_of(message.rank).push_back({control_.take_descriptor(), message.number});
       break;
-    case Type::kStart: start_ = true; break;
-    case Type::kBye: bye_ = true; break;
-    case Type::kStop: break;  // the board says so too; this only wakes
+    case Type::kStart:
+      start_ = true;
+      break;
+    case Type::kBye:
+      bye_ = true;
+      break;
+    case Type::kStop:
+      break;  // the board says so too; this only wakes
     case Type::kHello:
     case Type::kReady:
-    case Type::kResult: throw DataError("the launcher sent a message that only nodes send");
+    case Type::kResult:
+      throw DataError("the launcher sent a message that only nodes send");
   }
 }
 

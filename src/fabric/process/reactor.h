@@ -3,8 +3,6 @@
 // yields the core to its neighbours (which is what lets eight nodes share two cores), then blocks.
 #pragma once
 
-#include <sched.h>
-
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "fabric/process/board.h"
 #include "fabric/process/control_socket.h"
+#include "fabric/process/placement.h"
 #include "fabric/process/process_clock.h"
 #include "fabric/process/process_membership.h"
 #include "fabric/process/transport.h"
@@ -69,6 +68,9 @@ class Reactor {
     return pass_time(done, timeout_s, false);
   }
 
+  // Passes the time without looking around, but serves peers who ask for something. Throws too.
+  void sleep(double seconds);
+
   // How often to look again before yielding: not at all when there are more nodes than cores.
   int spins() const { return spins_; }
 
@@ -93,6 +95,7 @@ class Reactor {
   ControlSocket control_;
   Rank rank_;
   uint32_t incarnation_;
+  Placement placement_;
   FileDescriptor epoll_;
   std::unique_ptr<ProcessMembership> membership_;
   std::unique_ptr<Transport> transport_;

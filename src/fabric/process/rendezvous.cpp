@@ -47,7 +47,7 @@ Read read_memory(pid_t pid, uint64_t address, std::span<std::byte> buffer) {
 }  // namespace
 
 Rendezvous::Rendezvous(Board& board, Rank rank)
-    : board_(board), rank_(rank), forbidden_(!board.may_fetch()) {
+    : board_(board), rank_(rank), pid_(getpid()), forbidden_(!board.may_fetch()) {
   for (uint32_t slot = Board::kOffers; slot > 0; --slot) free_.push_back(slot - 1);
   taken_seen_ = board_.taken(rank).load(std::memory_order_acquire);
 }
@@ -67,7 +67,7 @@ bool Rendezvous::open(Operation& operation) {
   offer.bytes = operation.bytes;
   offer.tag = operation.tag.bits();
   offer.to = operation.peer;
-  offer.pid = getpid();
+  offer.pid = pid_;
   offer.word.store(word_of(generation, Offer::kOpen), std::memory_order_release);
   operation.notice = kNoticeFlag | (generation & kGenerationMask) << kGenerationShift |
                      uint64_t{slot} << kSlotShift;
@@ -122,8 +122,8 @@ Rendezvous::Fetch Rendezvous::fetch(Rank from, Operation& operation, size_t& byt
     confirm(from, operation);
     return Fetch::kTruncated;
   }
-  const Read read = forbidden_ ? Read::kForbidden
-                               : read_memory(pid, address, {operation.data, bytes});
+  if (forbidden_) return Fetch::kForbidden;
+  const Read read = read_memory(pid, address, {operation.data, bytes});
   if (read == Read::kGone) return Fetch::kGone;
   if (read == Read::kForbidden) {
     forbidden_ = true;

@@ -1,10 +1,13 @@
 // Large messages between processes of one machine: the sender puts an offer on the board and UCX
 // carries a notice of it, in order with all other messages; the receiver whose receive matches the
-// notice claims the offer and fetches the bytes out of the sender's memory with one copy.
+// notice claims the offer and fetches the bytes out of the sender's memory with one copy, which
+// needs nothing from a sender that computes. Where the system forbids it, the sender sends by UCX.
 //
 // UCX has a rendezvous too, but it cannot be cancelled: a receiver might read a buffer that the
 // sender has been given back. Here one word decides: the sender's revocation or the claim.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +44,14 @@ class Rendezvous {
     kGone,       // claimed, but the sender is dying
   };
   Fetch fetch(Rank from, Operation& operation, size_t& bytes);
-  void confirm(Rank from, const Operation& operation);  // after kForbidden: it has arrived
+  void confirm(Rank from, const Operation& operation);  // after kForbidden: it has come
 
  private:
   Offer& mine(const Operation& operation) const;
 
   Board& board_;
   Rank rank_;
+  pid_t pid_;
   bool forbidden_ = false;
   uint32_t taken_seen_ = 0;
   std::vector<uint32_t> free_;  // used in turn, so that generations differ for as long as possible

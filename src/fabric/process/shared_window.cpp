@@ -20,16 +20,15 @@ static_assert(SharedWindow::kHeaderBytes % kPage == 0);
 FileDescriptor make_file(size_t bytes) {
   FileDescriptor file(memfd_create("tutti-window", MFD_CLOEXEC));
   if (file.get() < 0 || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-    throw FabricError(FabricError::Kind::kUnavailable, kAnyRank,
-                      "cannot open a window of " + std::to_string(bytes) +
-                          " bytes: " + std::strerror(errno));
+    throw FabricError(
+        FabricError::Kind::kUnavailable, kAnyRank,
+        "cannot open a window of " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
   return file;
 }
 
-std::span<std::byte> map_file(const FileDescriptor& file, size_t bytes, Rank owner,
-                              bool populate) {
+std::span<std::byte> map_file(const FileDescriptor& file, size_t bytes, Rank owner, bool populate) {
   // A mapping beyond the end of the file would kill whoever touches it.
-  struct stat info{};
+  struct stat info {};
   if (fstat(file.get(), &info) != 0 || static_cast<uint64_t>(info.st_size) < bytes)
     throw FabricError(FabricError::Kind::kProtocol, owner, "a window is smaller than announced");
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
@@ -106,8 +105,8 @@ std::unique_ptr<Window> open_shared_window(Reactor& reactor, size_t bytes, doubl
   reactor.look();
   const auto refuse_loss = [&] {
     if (const auto lost = membership.first_lost())
-      throw FabricError(Kind::kPeerLost, *lost, "lost rank " + std::to_string(*lost) +
-                                                    " while opening a shared window");
+      throw FabricError(Kind::kPeerLost, *lost,
+                        "lost rank " + std::to_string(*lost) + " while opening a shared window");
   };
   refuse_loss();
   const size_t file_bytes = SharedWindow::kHeaderBytes + (bytes + kPage - 1) / kPage * kPage;

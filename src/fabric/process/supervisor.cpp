@@ -94,7 +94,7 @@ void Supervisor::start(Rank rank) {
   if (started.pidfd.get() < 0)
     throw Error(std::string("cannot watch a node: ") + std::strerror(errno));
   started.control = std::make_unique<ControlSocket>(std::move(ours));
-  started.greeted = started.ready = started.lost = false;
+  started.greeted = started.ready = false;
   started.early.clear();
 }
 
@@ -129,7 +129,7 @@ void Supervisor::listen(Rank rank) {
   } catch (const DataError& error) {
     // Who speaks nonsense is not a member any more; its death comes through the pidfd.
     std::fprintf(stderr, "tutti: rank %d: %s\n", rank, error.what());
-    kill(child(rank).pid, SIGKILL);
+    if (child(rank).pid > 0) kill(child(rank).pid, SIGKILL);
     child(rank).control->close();
   }
 }
@@ -183,8 +183,7 @@ void Supervisor::bury(Rank rank) {
   // What it said before it died counts: its result may be on the way.
   if (dead.control->fd() >= 0) listen(rank);
   siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(dead.pid), &info, WEXITED | WNOHANG) != 0 ||
-      info.si_pid == 0)
+  if (waitid(P_PID, static_cast<id_t>(dead.pid), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
     return;
   sweep_segments_of(dead.pid);
   dead.pid = 0;

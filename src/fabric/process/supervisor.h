@@ -36,7 +36,7 @@ class Supervisor {
     bool greeted = false;  // its hello came: peers know it
     bool ready = false;
     bool ended = false;  // its outcome is settled
-    bool lost = false;   // peers were told so
+    bool lost = false;   // peers were told so, and not that it is back
     NodeOutcome outcome;
     int restarts_left = 0;
     std::vector<ControlMessage> early;  // for it, from peers who were faster to say hello

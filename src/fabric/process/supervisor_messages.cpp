@@ -8,8 +8,7 @@ namespace tutti::process {
 
 using Type = ControlMessage::Type;
 
-void Supervisor::tell(Rank rank, const Message& message,
-                      std::shared_ptr<FileDescriptor> attached) {
+void Supervisor::tell(Rank rank, const Message& message, std::shared_ptr<FileDescriptor> attached) {
   Child& to = child(rank);
   if (!to.control || to.control->fd() < 0) return;
   to.control->post(message, std::move(attached));
@@ -31,15 +30,19 @@ void Supervisor::tell_lost(Rank rank) {
   // Collective openings that were under way cannot be completed; everybody forgets them.
   ++losses_;
   for (Child& other : children_) other.windows.clear();
-  if (gone.greeted) tell_others(rank, {Type::kLost, rank, gone.incarnation, 0, {}});
+  tell_others(rank, {Type::kLost, rank, gone.incarnation, 0, {}});
   gone.greeted = false;
 }
 
 void Supervisor::handle(Rank rank, const Message& message) {
   Child& from = child(rank);
   switch (message.type) {
-    case Type::kHello: greet(rank); break;
-    case Type::kReady: from.ready = true; break;
+    case Type::kHello:
+      greet(rank);
+      break;
+    case Type::kReady:
+      from.ready = true;
+      break;
     case Type::kAddress: {
       if (message.rank < 0 || message.rank >= size()) throw DataError("no such rank");
       Child& to = child(message.rank);
@@ -52,26 +55,30 @@ void Supervisor::handle(Rank rank, const Message& message) {
         to.early.push_back(forwarded);
       break;
     }
-    case Type::kWindow: forward_window(rank, message); break;
-    case Type::kResult: settle(rank, decode_outcome(message.body)); break;
+    case Type::kWindow:
+      forward_window(rank, message);
+      break;
+    case Type::kResult:
+      settle(rank, decode_outcome(message.body));
+      break;
     case Type::kWelcome:
     case Type::kStart:
     case Type::kLost:
     case Type::kJoined:
     case Type::kStop:
-    case Type::kBye: throw DataError("a node sent a message that only the launcher sends");
+    case Type::kBye:
+      throw DataError("a node sent a message that only the launcher sends");
   }
 }
 
 void Supervisor::greet(Rank rank) {
   Child& fresh = child(rank);
   if (fresh.greeted) throw DataError("a node said hello twice");
+  fresh.lost = false;
   std::vector<Member> members;
   for (const Child& other : children_) members.push_back({!other.lost, other.incarnation});
-  members[static_cast<size_t>(rank)].alive = true;
   tell(rank, {Type::kWelcome, rank, fresh.incarnation, losses_, encode_roster(members)});
-  if (fresh.incarnation > 0)
-    tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
+  if (fresh.incarnation > 0) tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
   fresh.greeted = true;
   for (const Message& message : std::exchange(fresh.early, {})) tell(rank, message);
   // A collective opening that the others have begun is open to it too.

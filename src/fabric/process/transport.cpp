@@ -21,7 +21,7 @@ void Transport::dial(Rank rank) {
   if (other.channel || !other.alive) return;
   other.channel = std::make_unique<Channel>(context_, *this, rank, other.incarnation);
   channels_.push_back(other.channel.get());
-  watch_(other.channel->event_fd());
+  watch_(other.channel->event_fd(), true);
   expect_pulls(*other.channel);
   if (rank == rank_)
     other.channel->connect(other.channel->address());
@@ -42,6 +42,11 @@ bool Transport::connected(Rank rank) const {
   return other.channel && other.channel->connected();
 }
 
+// From now on nobody arms its event fd, which would keep a sleeper awake.
+void Transport::stop_progress(Channel& channel) {
+  if (std::erase(channels_, &channel) != 0) watch_(channel.event_fd(), false);
+}
+
 void Transport::lose(Rank rank) {
   Peer& other = peer(rank);
   other.alive = false;
@@ -49,7 +54,7 @@ void Transport::lose(Rank rank) {
   if (channel) {
     // What has arrived counts as arrived: UCX matches it with the receives that wait for it.
     channel->close();
-    std::erase(channels_, channel);
+    stop_progress(*channel);
     settle_claims();
     match_deferred(*channel);
     settle_claims();

@@ -24,8 +24,8 @@ class Transport {
  public:
   // `announce(rank, address)` lets `rank` know how to connect to us.
   using Announce = std::function<void(Rank, const std::string&)>;
-  // `watch(fd)` adds the event fd of a new channel to what the node sleeps on.
-  using Watch = std::function<void(int)>;
+  // `watch(fd, on)` adds the event fd of a channel to what the node sleeps on, or removes it.
+  using Watch = std::function<void(int, bool)>;
   Transport(Board& board, Rank rank, Announce announce, Watch watch);
 
   // Membership, as the launcher tells it.
@@ -64,6 +64,7 @@ class Transport {
   };
   using Phase = Operation::Phase;
 
+  void stop_progress(Channel& channel);
   Peer& peer(Rank rank) { return peers_[static_cast<size_t>(rank)]; }
   void end(Operation& operation, State state, size_t bytes);
   Operation& begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes);
@@ -81,7 +82,8 @@ class Transport {
   void receive_from_lost(Operation& operation);
   void settle_claims();
   void claim(Operation& operation);
-  void pull(Operation& operation);
+  void pull(Operation& operation, size_t bytes);
+  void pull_next(Operation& operation);
   void expect_pulls(Channel& channel);
   void end_by_loss(Operation& operation, Channel* channel);
 
@@ -100,9 +102,9 @@ class Transport {
   Rendezvous rendezvous_;
   OperationTable operations_;
   std::vector<Peer> peers_;
-  std::vector<Channel*> channels_;                   // those that progress
-  std::vector<std::unique_ptr<Channel>> retired_;    // of earlier incarnations
-  std::deque<Operation*> deferred_;                  // in the order they were posted
+  std::vector<Channel*> channels_;                 // those that progress
+  std::vector<std::unique_ptr<Channel>> retired_;  // of earlier incarnations
+  std::deque<Operation*> deferred_;                // in the order they were posted
   std::vector<Operation*> claims_;
   std::vector<Operation*> offered_;
   std::vector<Pull> pulls_;

@@ -1,38 +1,12 @@
-// The life of a message: sends, receives, large messages, cancellation.
+// The life of a message: sends, receives, cancellation. Large ones are in transport_large.cpp.
 #include <algorithm>
 
 #include "core/error.h"
 #include "fabric/process/transport.h"
+#include "fabric/process/ucx_request.h"
 
 namespace tutti::process {
-namespace {
-
-// Between fabrics only: "send me the offer named in the upper bits", and the bytes themselves.
-constexpr uint64_t kPullTag = Tag(Purpose::kFabric, 0).bits();
-constexpr uint64_t kPushTag = Tag(Purpose::kFabric, 1).bits();
-
-ucp_request_param_t receive_param(ucp_tag_recv_nbx_callback_t callback, void* user_data) {
-  ucp_request_param_t param{};
-  // Ending always by the callback, never at once, leaves one path to think about.
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                       UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  param.cb.recv = callback;
-  param.user_data = user_data;
-  return param;
-}
-
-ucp_request_param_t send_param(ucp_send_nbx_callback_t callback, void* user_data) {
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = callback;
-  param.user_data = user_data;
-  return param;
-}
-
-}  // namespace
-
-Operation& Transport::begin(bool sending, Rank peer, Tag tag, const std::byte* data,
-                            size_t bytes) {
+Operation& Transport::begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes) {
   Operation& operation = operations_.take();
   operation.owner = this;
   operation.sending = sending;
@@ -151,8 +125,8 @@ void Transport::on_received(void* request, ucs_status_t status, const ucp_tag_re
   } else if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) {
     operation.phase = Phase::kStranded;
   } else if (operation.phase == Phase::kPulling) {
-    self.rendezvous_.confirm(operation.source, operation);
-    self.end(operation, State::kDone, message.length);
+    operation.moved += message.length;
+    self.claims_.push_back(&operation);
   } else if (message.sender_tag & kNoticeFlag) {
     operation.notice = message.sender_tag & ~kTagMask;
     operation.phase = Phase::kMatched;
@@ -199,8 +173,8 @@ bool Transport::take_arrived(Operation& operation, Channel& channel) {
   operation.source = channel.peer();
   operation.in_ucx = true;
   const ucp_request_param_t param = receive_param(on_received, &operation);
-  void* request = ucp_tag_msg_recv_nbx(channel.worker(), operation.data, operation.bytes, message,
-                                       &param);
+  void* request =
+      ucp_tag_msg_recv_nbx(channel.worker(), operation.data, operation.bytes, message, &param);
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
   if (!operation.in_ucx) return true;
   operation.request = request;
@@ -223,82 +197,6 @@ void Transport::receive_from_lost(Operation& operation) {
   end(operation, State::kPeerLost, 0);
 }
 
-void Transport::settle_claims() {
-  while (!claims_.empty()) {
-    Operation& operation = *claims_.back();
-    claims_.pop_back();
-    claim(operation);
-  }
-}
-
-void Transport::claim(Operation& operation) {
-  size_t bytes = 0;
-  Channel& channel = *peer(operation.source).channel;
-  switch (rendezvous_.fetch(operation.source, operation, bytes)) {
-    case Rendezvous::Fetch::kDone: end(operation, State::kDone, bytes); break;
-    case Rendezvous::Fetch::kTruncated: end(operation, State::kTruncated, bytes); break;
-    case Rendezvous::Fetch::kForbidden: pull(operation); break;
-    case Rendezvous::Fetch::kGone: operation.phase = Phase::kStranded; break;
-    case Rendezvous::Fetch::kRevoked:
-      if (operation.peer == kAnyRank) {
-        operation.source = kAnyRank;
-        operation.phase = Phase::kDeferred;
-        deferred_.push_front(&operation);
-      } else if (channel.closed()) {
-        operation.phase = Phase::kStranded;
-      } else {
-        post_receive(operation, channel);
-      }
-      break;
-  }
-}
-
-void Transport::pull(Operation& operation) {
-  Channel& channel = *peer(operation.source).channel;
-  operation.phase = Phase::kPulling;
-  if (channel.closed()) return;
-  operation.in_ucx = true;
-  const ucp_request_param_t param = receive_param(on_received, &operation);
-  void* request = ucp_tag_recv_nbx(channel.worker(), operation.data, operation.bytes,
-                                   kPushTag | operation.notice, ~uint64_t{0}, &param);
-  if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
-  if (operation.in_ucx) operation.request = request;
-  notify(channel, kPullTag | operation.notice);
-}
-
-void Transport::expect_pulls(Channel& channel) {
-  const ucp_request_param_t param = receive_param(on_pull, &channel);
-  const size_t waiting = pulls_.size();
-  void* request = ucp_tag_recv_nbx(channel.worker(), nullptr, 0, kPullTag, kTagMask, &param);
-  // Unless one was there already, and the request is gone again.
-  if (!UCS_PTR_IS_ERR(request) && pulls_.size() == waiting) channel.set_standing_receive(request);
-}
-
-void Transport::on_pull(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
-                        void* user_data) {
-  auto& channel = *static_cast<Channel*>(user_data);
-  channel.set_standing_receive(nullptr);
-  if (status == UCS_OK)
-    channel.owner().pulls_.push_back({&channel, info->sender_tag & ~kTagMask});
-  ucp_request_free(request);
-}
-
-void Transport::serve_pulls() {
-  for (const Pull& wanted : std::exchange(pulls_, {})) {
-    Channel& channel = *wanted.channel;
-    expect_pulls(channel);
-    const auto it = std::find_if(offered_.begin(), offered_.end(), [&](Operation* operation) {
-      return operation->notice == wanted.notice && operation->peer == channel.peer();
-    });
-    if (it == offered_.end()) continue;
-    Operation& operation = **it;
-    // The receiver confirms on the board when it has everything; UCX is done with it by then.
-    const ucp_request_param_t param = send_param(on_discarded, nullptr);
-    ucp_tag_send_nbx(channel.endpoint(), operation.data, operation.bytes,
-                     kPushTag | operation.notice, &param);
-  }
-}
-
 bool Transport::try_cancel(Operation& operation) {
   switch (operation.phase) {
     case Phase::kQueued: {
@@ -307,7 +205,9 @@ bool Transport::try_cancel(Operation& operation) {
       --queued_;
       break;
     }
-    case Phase::kDeferred: std::erase(deferred_, &operation); break;
+    case Phase::kDeferred:
+      std::erase(deferred_, &operation);
+      break;
     case Phase::kOffered:
       if (!rendezvous_.revoke(operation)) {
         check_offers();
@@ -326,10 +226,12 @@ bool Transport::try_cancel(Operation& operation) {
     case Phase::kMatched:
       settle_claims();
       return operation.phase == Phase::kEnded || try_cancel(operation);
-    case Phase::kEnded: return true;
+    case Phase::kEnded:
+      return true;
     case Phase::kStranded:
     case Phase::kWithdrawn:
-    case Phase::kFree: break;
+    case Phase::kFree:
+      break;
   }
   end(operation, State::kCancelled, 0);
   return true;
@@ -340,7 +242,7 @@ void Transport::give_up(Operation& operation) {
   Channel& channel = *peer(rank).channel;
   channel.close();
   channel.abandon();
-  std::erase(channels_, &channel);
+  stop_progress(channel);
   if (operation.phase == Phase::kOffered) {
     rendezvous_.close(operation);
     std::erase(offered_, &operation);

@@ -1,0 +1,124 @@
+// Large messages: what becomes of a receive that met the notice of one.
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "fabric/process/transport.h"
+#include "fabric/process/ucx_request.h"
+
+namespace tutti::process {
+namespace {
+
+// Between fabrics only: "send me the offer named in the upper bits", and the bytes themselves.
+constexpr uint64_t kPullTag = Tag(Purpose::kFabric, 0).bits();
+constexpr uint64_t kPushTag = Tag(Purpose::kFabric, 1).bits();
+// Two pieces under way fill the receive queue, and no more: neither side holds up the other's
+// cancel for longer than that takes.
+constexpr size_t kPieceBytes = 8 * kEagerBytes;
+
+}  // namespace
+
+void Transport::settle_claims() {
+  while (!claims_.empty()) {
+    Operation& operation = *claims_.back();
+    claims_.pop_back();
+    claim(operation);
+  }
+}
+
+void Transport::claim(Operation& operation) {
+  if (operation.phase == Phase::kPulling) return pull_next(operation);
+  size_t bytes = 0;
+  Channel& channel = *peer(operation.source).channel;
+  switch (rendezvous_.fetch(operation.source, operation, bytes)) {
+    case Rendezvous::Fetch::kDone:
+      end(operation, State::kDone, bytes);
+      break;
+    case Rendezvous::Fetch::kTruncated:
+      end(operation, State::kTruncated, bytes);
+      break;
+    case Rendezvous::Fetch::kForbidden:
+      pull(operation, bytes);
+      break;
+    case Rendezvous::Fetch::kGone:
+      operation.phase = Phase::kStranded;
+      break;
+    case Rendezvous::Fetch::kRevoked:
+      if (operation.peer == kAnyRank) {
+        operation.source = kAnyRank;
+        operation.phase = Phase::kDeferred;
+        deferred_.push_front(&operation);
+      } else if (channel.closed()) {
+        operation.phase = Phase::kStranded;
+      } else {
+        post_receive(operation, channel);
+      }
+      break;
+  }
+}
+
+void Transport::pull(Operation& operation, size_t bytes) {
+  Channel& channel = *peer(operation.source).channel;
+  operation.phase = Phase::kPulling;
+  operation.total = bytes;
+  operation.moved = 0;
+  if (channel.closed()) return;
+  notify(channel, kPullTag | operation.notice);
+  pull_next(operation);
+}
+
+// Asks for the piece after the next one, so that the sender always has one to send.
+void Transport::pull_next(Operation& operation) {
+  Channel& channel = *peer(operation.source).channel;
+  const size_t left = operation.total - operation.moved;
+  if (left == 0) {
+    rendezvous_.confirm(operation.source, operation);
+    end(operation, State::kDone, operation.total);
+    return;
+  }
+  if (channel.closed()) return;
+  if (left > kPieceBytes) notify(channel, kPullTag | operation.notice);
+  operation.in_ucx = true;
+  const ucp_request_param_t param = receive_param(on_received, &operation);
+  void* request = ucp_tag_recv_nbx(channel.worker(), operation.data + operation.moved,
+                                   std::min(left, kPieceBytes), kPushTag | operation.notice,
+                                   ~uint64_t{0}, &param);
+  if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
+  if (operation.in_ucx) operation.request = request;
+}
+
+void Transport::expect_pulls(Channel& channel) {
+  const ucp_request_param_t param = receive_param(on_pull, &channel);
+  const size_t waiting = pulls_.size();
+  void* request = ucp_tag_recv_nbx(channel.worker(), nullptr, 0, kPullTag, kTagMask, &param);
+  // Unless one was there already, and the request is gone again.
+  if (!UCS_PTR_IS_ERR(request) && pulls_.size() == waiting) channel.set_standing_receive(request);
+}
+
+void Transport::on_pull(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                        void* user_data) {
+  auto& channel = *static_cast<Channel*>(user_data);
+  channel.set_standing_receive(nullptr);
+  if (status == UCS_OK) channel.owner().pulls_.push_back({&channel, info->sender_tag & ~kTagMask});
+  ucp_request_free(request);
+}
+
+void Transport::serve_pulls() {
+  for (const Pull& wanted : std::exchange(pulls_, {})) {
+    Channel& channel = *wanted.channel;
+    expect_pulls(channel);
+    const auto it = std::find_if(offered_.begin(), offered_.end(), [&](Operation* operation) {
+      return operation->notice == wanted.notice && operation->peer == channel.peer();
+    });
+    if (it == offered_.end()) continue;
+    Operation& operation = **it;
+    // The receiver confirms on the board when it has everything; UCX is done with it by then.
+    const size_t piece = std::min(operation.bytes - operation.moved, kPieceBytes);
+    const ucp_request_param_t param = send_param(on_discarded, nullptr);
+    ucp_tag_send_nbx(channel.endpoint(), operation.data + operation.moved, piece,
+                     kPushTag | operation.notice, &param);
+    operation.moved += piece;
+  }
+}
+
+}  // namespace tutti::process
