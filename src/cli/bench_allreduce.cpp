@@ -3,6 +3,7 @@
 // barrier, then one timed call, the largest time over the processes; medians over all rounds, in
 // which the implementations take turns.
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -28,7 +29,18 @@ int repetitions(size_t bytes) { return bytes <= 65536 ? 100 : bytes <= (1 << 20)
 // bytes -> samples in microseconds
 using Samples = std::map<size_t, std::vector<double>>;
 
+// mpirun binds its ranks to cores when there are enough, and so do the peers; so do we, to measure
+// the sums and not the scheduler.
+void bind_to_core(const Endpoint& endpoint) {
+  if (static_cast<unsigned>(endpoint.size()) > std::thread::hardware_concurrency()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(endpoint.rank()), &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
 std::string measure(Node& node, const std::string& name) {
+  bind_to_core(node.endpoint());
   const TopologyEntry& entry = topology(name);
   Group group{.ranks = {}, .index = static_cast<size_t>(node.endpoint().rank()), .racks = {}};
   for (int rank = 0; rank < node.endpoint().size(); ++rank) group.ranks.push_back(rank);

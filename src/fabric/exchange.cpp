@@ -4,11 +4,10 @@
 
 namespace tutti {
 
-size_t require_done(const Node& node, const Completion& completion) {
+void throw_not_done(const Node& node, const Completion& completion) {
   using Kind = FabricError::Kind;
   const std::string what = completion.tag.describe();
   switch (completion.state) {
-    case State::kDone: return completion.bytes;
     case State::kPeerLost:
       throw FabricError(Kind::kPeerLost, completion.peer,
                         fmt::format("lost rank {} while waiting for {}", completion.peer, what));
@@ -21,6 +20,7 @@ size_t require_done(const Node& node, const Completion& completion) {
       throw FabricError(Kind::kProtocol, completion.peer,
                         fmt::format("rank {} sent {} bytes, more than expected, for {}",
                                     completion.peer, completion.bytes, what));
+    case State::kDone:
     case State::kPending:
     case State::kCancelled: break;
   }

@@ -8,7 +8,11 @@
 namespace tutti {
 
 // Throws FabricError unless the completion is kDone; returns its bytes.
-size_t require_done(const Node& node, const Completion& completion);
+[[noreturn]] void throw_not_done(const Node& node, const Completion& completion);
+inline size_t require_done(const Node& node, const Completion& completion) {
+  if (completion.state != State::kDone) throw_not_done(node, completion);
+  return completion.bytes;
+}
 
 inline size_t finish(Node& node, Handle& handle) {
   return require_done(node, node.endpoint().wait(handle, node.timeout_s()));
