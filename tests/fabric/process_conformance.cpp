@@ -1,4 +1,5 @@
-// The process fabric takes the conformance suite.
+// The process fabric takes the conformance suite, twice: fetching large messages from the sender's
+// memory, and as it runs where the system forbids that.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -27,6 +28,7 @@ const FabricUnderTest& fabric_under_test() {
         ProcessOptions process;
         process.timeout_s = options.timeout_s;
         process.restarts = 10;
+        process.fetch = TUTTI_TEST_FETCH;
         process.may_restart = [](Rank) {
           const bool wanted = restarts_wanted() > 0;
           if (wanted) --restarts_wanted();

@@ -218,10 +218,12 @@ bool Transport::try_cancel(Operation& operation) {
       break;
     case Phase::kPosted:
     case Phase::kPulling:
-      if (!operation.sending && operation.request && operation.phase == Phase::kPosted)
+      if (!operation.sending && operation.request)
         ucp_request_cancel(peer(operation.source).channel->worker(), operation.request);
       if (operation.phase == Phase::kEnded) return true;
       if (operation.phase != Phase::kWithdrawn) return false;
+      // A large message, half received: for its sender it has been taken.
+      if (operation.notice != 0) rendezvous_.confirm(operation.source, operation);
       break;
     case Phase::kMatched:
       settle_claims();
