@@ -36,6 +36,7 @@ void check_ucx(ucs_status_t status, const char* call, Rank peer) {
 }
 
 UcxContext::UcxContext() {
+  const OutliveLauncher guard;  // UCX tries out shared memory as it starts; see Channel below
   ucs_log_push_handler(drop_complaints);
   // These belong to UCX's transports, which read them from the environment and nowhere else.
   // Without the first, asking for error handling silently turns shared memory off. The second lets
