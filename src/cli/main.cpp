@@ -12,7 +12,9 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/schema.h"
 #include "fabric/outcome.h"
+#include "jobs/progress.h"
 #include "jobs/run_record.h"
 
 namespace {
@@ -46,7 +48,7 @@ void add_job(CLI::App* app, tutti::JobOptions& options) {
 }
 
 int report(const std::exception& error, int code, bool json) {
-  fmt::print(stderr, "tutti: {}\n", error.what());
+  tutti::tell(fmt::format("tutti: {}\n", error.what()));
   if (json) {
     nlohmann::json object = {{"error", error.what()}, {"exit_code", code}};
     if (const auto* config = dynamic_cast<const tutti::ConfigError*>(&error))
@@ -63,8 +65,23 @@ int finish_output(int code) {
   const int reason = errno;
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
   if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR)) return code;
-  fmt::print(stderr, "tutti: standard output cannot be written: {}\n", std::strerror(reason));
+  tutti::tell(fmt::format("tutti: standard output cannot be written: {}\n", std::strerror(reason)));
   return code == tutti::kExitDone ? tutti::kExitInternal : code;
+}
+
+// A word where a command should be, and the command that was probably meant.
+std::string unknown_command(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining();
+  if (!app.get_subcommands().empty() || rest.empty() || rest[0].starts_with("-")) return "";
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    names.push_back(command->get_name());
+    all += (all.empty() ? "" : ", ") + command->get_name();
+  }
+  const std::string near = tutti::nearest(rest[0], names);
+  return fmt::format("there is no command '{}'{}; there are {}", rest[0],
+                     near.empty() ? "" : ", did you mean '" + near + "'?", all);
 }
 
 constexpr const char* kExitCodes =
@@ -140,6 +157,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const std::string message = unknown_command(app); !message.empty())
+      return report(ConfigError("", message), kExitBadJob, false);
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 

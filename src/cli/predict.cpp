@@ -109,7 +109,7 @@ int run_predict(const PredictOptions& options) {
     if (data.labelled) result["quality"] = quality;
     std::cout << result.dump() << "\n";
   } else if (data.labelled) {
-    fmt::print(stderr, "{} {:.4f} on {} samples\n", metric, quality, predictions.count);
+    tell(fmt::format("{} {:.4f} on {} samples\n", metric, quality, predictions.count));
   }
   return 0;
 }

@@ -15,21 +15,27 @@ namespace {
 
 using nlohmann::json;
 
+// What is there, or null: a record may be damaged.
+json at(const json& run, const char* pointer) {
+  return run.value(json::json_pointer(pointer), json());
+}
+
 json read_run(const std::string& folder) {
   const std::string path = folder + "/run.json";
   const json run = json::parse(read_file(path), nullptr, false);
   if (!run.is_object() || !run.contains("quality") || !run.contains("time"))
     throw DataError(fmt::format("{}: is not the record of a run, or it is damaged", path));
-  if (run.value("schema", 0) != kRunSchema)
-    throw DataError(fmt::format("{}: has schema {}, but this program reads {}", path,
-                                run.value("schema", 0), kRunSchema));
+  if (const json schema = at(run, "/schema"); schema != kRunSchema)
+    throw DataError(fmt::format("{}: has schema {}, but this program reads {}", path, schema.dump(),
+                                kRunSchema));
   return run;
 }
 
-// A figure, or a dash where there is none.
+// A figure or a word, or a dash where there is none.
 std::string cell(const json& value, const char* format) {
   return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
 }
+std::string cell(const json& value) { return value.is_string() ? value.get<std::string>() : "-"; }
 
 }  // namespace
 
@@ -43,16 +49,16 @@ int run_show(const ShowOptions& options) {
   fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}\n", "run", "fabric", "n",
              "clock", "best", "test", "to target", "total", "sent");
   for (const json& run : runs) {
-    const json& time = run["time"];
-    const bool reached = run["quality"].value("reached", false);
+    const json sent = at(run, "/bytes_sent"), status = at(run, "/status");
     fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}{}\n",
-               run.value("name", "").substr(0, 22), run.value("fabric", ""),
-               run.value("workers", 0), run.value("obtained", ""),
-               cell(run["quality"]["best"], "{:.4f}"), cell(run["quality"]["final"], "{:.4f}"),
-               reached ? cell(time["to_target_s"], "{:.2f} s") : "missed",
-               cell(time["total_s"], "{:.2f} s"),
-               human_quantity(run.value("bytes_sent", 0.0), Unit::kBytes),
-               run.value("status", "") == "done" ? "" : "  " + run.value("status", ""));
+               cell(at(run, "/name")).substr(0, 22), cell(at(run, "/fabric")),
+               cell(at(run, "/workers"), "{:.0f}"), cell(at(run, "/obtained")),
+               cell(at(run, "/quality/best"), "{:.4f}"), cell(at(run, "/quality/final"), "{:.4f}"),
+               at(run, "/quality/reached") == true ? cell(at(run, "/time/to_target_s"), "{:.2f} s")
+                                                   : "missed",
+               cell(at(run, "/time/total_s"), "{:.2f} s"),
+               sent.is_number() ? human_quantity(sent.get<double>(), Unit::kBytes) : "-",
+               status == "done" ? "" : "  " + cell(status));
   }
   return 0;
 }

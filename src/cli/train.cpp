@@ -21,11 +21,11 @@ int run_train(const JobOptions& options, const std::atomic<bool>& stop) {
   else
     std::cout << summary(record, job);
   if (record.exit_code != 0) {
-    fmt::print(stderr, "tutti: {}: {}\n", record.status, record.error);
+    tell(fmt::format("tutti: {}: {}\n", record.status, record.error));
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
       if (const std::string& error = record.outcomes[rank].error;
           !error.empty() && error != record.error)
-        fmt::print(stderr, "tutti:   {}\n", error);
+        tell(fmt::format("tutti:   {}\n", error));
   }
   return record.exit_code;
 }

@@ -105,8 +105,13 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   record.startup_s = load_s + figures.startup_s;
   judge(record);
   add_energy(record, figures);
-  if (options.keep_files)
+  if (!options.keep_files) return record;
+  try {
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
+  } catch (const DataError& error) {
+    if (record.exit_code == kExitDone) throw;
+    record.error += fmt::format("; and {}", error.what());  // the run's own end comes first
+  }
   return record;
 }
 

@@ -18,6 +18,11 @@ constexpr double kLinesEvery_s = 5;
 
 }  // namespace
 
+void tell(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 Progress::Progress(ProgressStyle style, std::string title, int64_t total_steps, std::string metric)
     : style_(style),
       title_(std::move(title)),
@@ -38,8 +43,8 @@ void Progress::evaluation(const EvaluationRow& row) {
   quality_ = row.quality;
   if (style_ == ProgressStyle::kLive) print(last_);
   if (style_ == ProgressStyle::kLines)
-    fmt::print(stderr, "{}: epoch {:.4g}, step {}: {} {:.4f}, loss {:.4f}, {:.1f} s\n", title_,
-               row.epoch, row.step, metric_, row.quality, row.loss, row.time_s);
+    tell(fmt::format("{}: epoch {:.4g}, step {}: {} {:.4f}, loss {:.4f}, {:.1f} s\n", title_,
+                     row.epoch, row.step, metric_, row.quality, row.loss, row.time_s));
 }
 
 void Progress::print(const StepRow& row) {
@@ -53,16 +58,15 @@ void Progress::print(const StepRow& row) {
       total_steps_, row.loss, elapsed > 0 ? static_cast<double>(row.samples) / elapsed : 0, left);
   if (quality_ >= 0) line += fmt::format(", {} {:.4f}", metric_, quality_);
   if (style_ == ProgressStyle::kLive) {
-    fmt::print(stderr, "\r\033[K{}", line);
-    std::fflush(stderr);
+    tell("\r\033[K" + line);
     line_open_ = true;
   } else {
-    fmt::print(stderr, "{}\n", line);
+    tell(line + "\n");
   }
 }
 
 void Progress::end() {
-  if (line_open_) fmt::print(stderr, "\r\033[K");
+  if (line_open_) tell("\r\033[K");
   line_open_ = false;
 }
 

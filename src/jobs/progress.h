@@ -8,6 +8,9 @@
 
 namespace tutti {
 
+// To standard error. A reader who has left, or a full disk, must not end a run.
+void tell(const std::string& text);
+
 enum class ProgressStyle { kNone, kLines, kLive };
 
 class Progress {

@@ -1,0 +1,122 @@
+// Killing processes of a run: survivors say whom they lost and when, and nothing is left behind.
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+
+#include <filesystem>
+
+#include "collectives/topology.h"
+#include "core/random.h"
+#include "fabric/outcome.h"
+#include "tests/support/proc.h"
+#include "tests/support/programs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+constexpr size_t kWorkers = 4;
+
+// A run of the endless job that has trained for a while.
+class LongRun {
+ public:
+  explicit LongRun(const Arguments& settings, size_t workers = kWorkers) {
+    write_text(folder_ / "job.toml", endless_job());
+    std::filesystem::create_directory(folder_ / "tmp");
+    Arguments arguments = {"train", "job.toml", "--out", "run", "--quiet"};
+    for (const std::string& setting : settings) arguments = arguments + Arguments{"--set", setting};
+    process_.emplace(arguments, SubprocessOptions{.folder = folder_.path(),
+                                                  .environment = {"TMPDIR=" + (folder_ / "tmp")}});
+    EXPECT_TRUE(eventually([&] { return evaluations_in(folder_ / "run") > 0; }, 30))
+        << process_->err();
+    nodes_ = children_of(process_->pid());
+    EXPECT_EQ(nodes_.size(), workers);
+    for (const pid_t node : nodes_) named_files_ += named_files_of(node, folder_ / "tmp");
+  }
+  Subprocess& process() { return *process_; }
+  const std::vector<pid_t>& nodes() const { return nodes_; }
+  std::string record() const { return folder_ / "run/run.json"; }
+
+  void expect_nothing_left() const {
+    EXPECT_EQ(named_files_, "") << "these outlive a process that is killed";
+    for (const pid_t node : nodes_) {
+      EXPECT_FALSE(is_alive(node)) << node;
+      EXPECT_FALSE(owners_of_segments().contains(node)) << "a shared memory segment is left";
+    }
+    EXPECT_FALSE(owners_of_segments().contains(process_->pid()));
+    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "tmp"));
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::optional<Subprocess> process_;
+  std::vector<pid_t> nodes_;
+  std::string named_files_;
+};
+
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+class PeerLost : public testing::TestWithParam<std::string> {};
+
+TEST_P(PeerLost, EverySurvivorNamesTheRankAndTheStep) {
+  Random random(std::hash<std::string>()(GetParam()), Stream::kTest);
+  Arguments settings = {"strategy.topology=" + GetParam()};
+  if (GetParam() == "hierarchical") settings.push_back("cluster.racks=2");
+  for (const size_t victim : {size_t{0}, kWorkers - 1, 1 + random.below(kWorkers - 2)}) {
+    SCOPED_TRACE("rank " + std::to_string(victim));
+    LongRun run(settings);
+    ASSERT_EQ(run.nodes().size(), kWorkers);
+    sleep_s(0.05 * random.uniform());
+    kill(run.nodes()[victim], SIGKILL);
+    const Ended ended = run.process().wait(10);
+    EXPECT_FALSE(ended.late) << "a survivor did not notice";
+    EXPECT_EQ(ended.exit_code, kExitPeerLost) << ended.err;
+    for (size_t rank = 0; rank < kWorkers; ++rank) {
+      if (rank == victim) continue;
+      const std::string who = "rank " + std::to_string(rank) + " at step ";
+      const size_t line = ended.err.find(who);
+      ASSERT_NE(line, std::string::npos) << who << "is not in\n" << ended.err;
+      const std::string text = ended.err.substr(line, ended.err.find('\n', line) - line);
+      EXPECT_GT(std::stoi(text.substr(who.size())), 0) << text;
+      EXPECT_TRUE(has(text.substr(who.size()), "rank " + std::to_string(victim))) << text;
+    }
+    const nlohmann::json record = json_in(run.record());
+    ASSERT_TRUE(record.is_object());
+    EXPECT_EQ(record["status"], "peer lost");
+    EXPECT_EQ(record["exit_code"], kExitPeerLost);
+    EXPECT_EQ(record["nodes"].size(), kWorkers - 1) << "survivors report what they did";
+    run.expect_nothing_left();
+  }
+}
+
+std::vector<std::string> topologies() {
+  std::vector<std::string> names;
+  for (const TopologyEntry& entry : topology_catalog()) names.emplace_back(entry.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, PeerLost, testing::ValuesIn(topologies()),
+                         [](const auto& test) { return test.param; });
+
+// The nodes become ours when their launcher dies, so that they can be reaped.
+TEST(LauncherKilled, TakesItsNodesAlong) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  for (const char* fabric : {"process", "virtual"})
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      const bool simulated = std::string(fabric) == "virtual";
+      LongRun run({"cluster.fabric=" + std::string(fabric)}, simulated ? 1 : kWorkers);
+      run.process().signal(SIGKILL);
+      EXPECT_EQ(run.process().wait(5).signal, SIGKILL);
+      const auto all_gone = [&] {
+        while (waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+        return std::none_of(run.nodes().begin(), run.nodes().end(), is_alive);
+      };
+      EXPECT_TRUE(eventually(all_gone, 2)) << fabric;
+      run.expect_nothing_left();
+    }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,198 @@
+// `tutti predict`: what a trained model says of new samples, in every format of data.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/random.h"
+#include "fabric/outcome.h"
+#include "tests/support/programs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  Lines lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+Lines fields_of(const std::string& line) {
+  std::istringstream stream(line);
+  Lines fields;
+  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+const Lines kFlowers = {"iris blue", "rose red", "tulip"};
+
+// Four measures of flowers; kinds differ by more than their members do, so all can be told apart.
+Lines flowers(size_t count, bool labelled) {
+  Random random(7, Stream::kTest);
+  Lines rows;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t kind = i % 3;
+    std::string row;
+    for (size_t j = 0; j < 4; ++j) {
+      const double value = (j == kind ? 3.0 : 0.5) + 0.2 * random.uniform();
+      row += (j ? "," : "") + std::to_string(value);
+    }
+    rows.push_back(labelled ? row + "," + kFlowers[kind] : row);
+  }
+  return rows;
+}
+
+std::string table(const std::string& header, const Lines& rows) {
+  std::string text = header.empty() ? "" : header + "\n";
+  for (const std::string& row : rows) text += row + "\n";
+  return text;
+}
+
+std::string job_for(const std::string& data, const std::string& model) {
+  return "[task]\ndata = " + data + "\nmodel = \"" + model +
+         "\"\nglobal_batch = 10\nepochs = 30\n"
+         "[optimizer]\nkind = \"adam\"\nlr = 0.1\n[cluster]\nworkers = 2\n";
+}
+
+class Predict : public testing::Test {
+ protected:
+  void train(const std::string& data, const std::string& model) {
+    write_text(folder_ / "job.toml", job_for(data, model));
+    const Ended ended = run({"train", "job.toml", "--out", "run", "--quiet"});
+    ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
+  }
+  void train_on_flowers() {
+    write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", flowers(150, true)));
+    train("{ kind = \"csv\", path = \"flowers.csv\" }", "logistic");
+  }
+  Ended run(const Arguments& arguments) { return run_tutti(arguments, {.folder = folder_.path()}); }
+  // Predictions of `arguments`, checked to be one for each of `count` samples in order.
+  Lines predictions(const Arguments& arguments, size_t count, bool labelled) {
+    const Ended ended = run(Arguments{"predict", "run"} + arguments);
+    EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+    EXPECT_EQ(has(ended.err, "accuracy") || has(ended.err, "mse"), labelled) << ended.err;
+    const Lines lines = lines_of(ended.out);
+    if (lines.size() != count + 1) {
+      ADD_FAILURE() << lines.size() << " lines for " << count << " samples";
+      return {};
+    }
+    Lines found;
+    for (size_t i = 0; i < count; ++i) {
+      const Lines fields = fields_of(lines[i + 1]);
+      EXPECT_EQ(fields[0], std::to_string(i));
+      found.push_back(fields.at(1));
+    }
+    return found;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Predict, ClassesOfACsvFile) {
+  train_on_flowers();
+  Lines expected;
+  for (size_t i = 0; i < 30; ++i) expected.push_back(kFlowers[i % 3]);
+  write_text(folder_ / "new.csv", table("a,b,c,d,kind", flowers(30, true)));
+  EXPECT_EQ(predictions({"--data", "new.csv"}, 30, true), expected);
+  write_text(folder_ / "bare.csv", table("", flowers(30, false)));
+  EXPECT_EQ(predictions({"--data", "bare.csv"}, 30, false), expected);
+
+  const Ended ended = run({"predict", "run", "--data", "new.csv", "-o", "out.csv"});
+  EXPECT_EQ(ended.out, "");
+  EXPECT_TRUE(has(ended.err, "accuracy 1.0000 on 30 samples")) << ended.err;
+  const Lines lines = lines_of(content_of(folder_ / "out.csv"));
+  ASSERT_EQ(lines.size(), 31u);
+  EXPECT_EQ(lines[0], "sample,prediction,score");
+
+  const json labelled = json::parse(run({"predict", "run", "--data", "new.csv", "--json"}).out);
+  EXPECT_EQ(labelled["samples"], 30);
+  EXPECT_EQ(labelled["quality"], 1.0);
+  EXPECT_EQ(labelled["metric"], "accuracy");
+  const json bare = json::parse(run({"predict", "run", "--data", "bare.csv", "--json"}).out);
+  EXPECT_TRUE(bare["quality"].is_null());
+}
+
+// Without --data: the test samples that training kept aside, to the quality that it reported.
+TEST_F(Predict, TheTestSamplesByDefault) {
+  train_on_flowers();
+  const Ended ended = run({"predict", "run"});
+  EXPECT_EQ(ended.exit_code, kExitDone);
+  EXPECT_EQ(lines_of(ended.out).size(), 1 + 15u);
+  const json result = json::parse(run({"predict", "run", "--json"}).out);
+  EXPECT_EQ(result["quality"], json_in(folder_ / "run/run.json")["quality"]["final"]);
+}
+
+TEST_F(Predict, NumbersOfARegression) {
+  Random random(3, Stream::kTest);
+  Lines labelled, bare;
+  std::vector<double> targets;
+  for (int i = 0; i < 100; ++i) {
+    const double x = random.uniform(), y = random.uniform();
+    targets.push_back(2 * x - y + 0.5);
+    bare.push_back(std::to_string(x) + "," + std::to_string(y));
+    labelled.push_back(bare.back() + "," + std::to_string(targets.back()));
+  }
+  write_text(folder_ / "line.csv", table("x,y,z", labelled));
+  write_text(folder_ / "bare.csv", table("x,y", bare));
+  train("{ kind = \"csv\", path = \"line.csv\", regression = true }", "linear");
+  const Lines found = predictions({"--data", "bare.csv"}, 100, false);
+  ASSERT_EQ(found.size(), 100u);
+  for (size_t i = 0; i < 100; ++i) EXPECT_NEAR(std::stod(found[i]), targets[i], 0.02);
+  EXPECT_EQ(predictions({"--data", "line.csv"}, 100, true), found);
+  EXPECT_LT(json::parse(run({"predict", "run", "--data", "line.csv", "--json"}).out)["quality"],
+            1e-3);
+}
+
+std::string idx_file(const std::vector<int>& extents, const std::string& values) {
+  std::string text = {0, 0, 8, static_cast<char>(extents.size())};
+  for (const int extent : extents) text += std::string(3, '\0') + static_cast<char>(extent);
+  return text + values;
+}
+
+TEST_F(Predict, ImagesOfAnIdxFile) {
+  // Images of 3 x 2 whose bright column is their class.
+  std::string pixels, labels;
+  for (char i = 0; i < 120; ++i) {
+    const int kind = i % 2;
+    for (int pixel = 0; pixel < 6; ++pixel)
+      pixels.push_back(static_cast<char>(pixel % 2 == kind ? 200 : i % 7));
+    labels.push_back(static_cast<char>(kind));
+  }
+  write_text(folder_ / "images", idx_file({120, 3, 2}, pixels));
+  write_text(folder_ / "labels", idx_file({120}, labels));
+  train("{ kind = \"idx\", path = \"images\", labels_path = \"labels\" }", "logistic");
+  write_text(folder_ / "new", idx_file({20, 3, 2}, pixels.substr(0, 120)));
+  write_text(folder_ / "new_labels", idx_file({20}, labels.substr(0, 20)));
+  Lines expected;
+  for (int i = 0; i < 20; ++i) expected.push_back(std::to_string(i % 2));
+  EXPECT_EQ(predictions({"--data", "new"}, 20, false), expected);
+  EXPECT_EQ(predictions({"--data", "new", "--labels", "new_labels"}, 20, true), expected);
+  // Labels without images, or beside a table that brings its own, would have no effect.
+  EXPECT_EQ(run({"predict", "run", "--labels", "new_labels"}).exit_code, kExitBadJob);
+}
+
+TEST_F(Predict, WhatDoesNotFitIsRefused) {
+  train_on_flowers();
+  write_text(folder_ / "wide.csv", "1,2,3,4,5,6\n");
+  write_text(folder_ / "unknown.csv", "1,2,3,4,daisy\n");
+  write_text(folder_ / "empty.csv", "");
+  for (const std::string file : {"wide.csv", "unknown.csv", "empty.csv", "none.csv"}) {
+    const Ended ended = run({"predict", "run", "--data", file});
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << file;
+    EXPECT_TRUE(has(ended.err, file)) << ended.err;
+    EXPECT_EQ(ended.out, "");
+  }
+  const Ended ended = run({"predict", "run", "--data", "flowers.csv", "--labels", "flowers.csv"});
+  EXPECT_EQ(ended.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(ended.err, "--labels")) << ended.err;
+  const Ended nowhere = run({"predict", "run", "-o", "no/such/folder.csv"});
+  EXPECT_EQ(nowhere.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(nowhere.err, "no/such/folder.csv")) << nowhere.err;
+}
+
+}  // namespace
+}  // namespace tutti
