@@ -68,6 +68,8 @@ void load_parameters(const std::string& path, const Architecture& architecture,
   const json header = json::parse(text, nullptr, false);
   if (!file || !header.is_object()) refuse(path, "its header is not JSON");
   const uint64_t data_begin = sizeof(length) + length;
+  if (header.size() - header.count("__metadata__") != architecture.parameters.size())
+    refuse(path, "it holds tensors that this model has not");
   for (const Parameter& parameter : architecture.parameters) {
     const json entry = header.value(parameter.name, json());
     const uint64_t bytes = parameter.range.size() * sizeof(float);

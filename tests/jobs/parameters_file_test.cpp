@@ -1,0 +1,202 @@
+// Parameters on disk: safetensors that come back bit by bit, and damaged ones that are refused.
+#include "jobs/parameters_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "jobs/run_folder.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+
+// Two convolutions, so that the order in memory is not that of the file.
+Architecture lenet() {
+  ModelConfig config;
+  config.kind = "lenet";
+  config.channels = {2, 3};
+  config.hidden = {4};
+  return make_architecture(config, {1, 16, 16}, 3);
+}
+
+std::vector<float> random_parameters(size_t count) {
+  Random random(9, Stream::kTest);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(random.uniform() - 0.5);
+  return values;
+}
+
+class ParametersFile : public testing::Test {
+ protected:
+  ParametersFile() : values_(random_parameters(architecture_.parameter_count)) {
+    values_[0] = std::numeric_limits<float>::denorm_min();
+    values_[1] = -0.0f;
+    values_[2] = std::numeric_limits<float>::infinity();
+    save_parameters(path(), architecture_, values_);
+    whole_ = read_file(path());
+  }
+  std::string path() const { return folder_ / "parameters.safetensors"; }
+  // True when the content can be loaded, false when it is refused. Anything else fails the test.
+  bool loads(const std::string& content) {
+    write_file(path(), content);
+    std::vector<float> read(architecture_.parameter_count);
+    try {
+      load_parameters(path(), architecture_, read);
+      return true;
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find(path()), std::string::npos) << error.what();
+      return false;
+    }
+  }
+  json header() const {
+    uint64_t length = 0;
+    std::memcpy(&length, whole_.data(), sizeof length);
+    return json::parse(whole_.substr(sizeof length, length));
+  }
+  std::string with_header(const json& header) const {
+    uint64_t length = 0;
+    std::memcpy(&length, whole_.data(), sizeof length);
+    const std::string text = header.dump();
+    uint64_t size = text.size();
+    std::string content(sizeof size, '\0');
+    std::memcpy(content.data(), &size, sizeof size);
+    return content + text + whole_.substr(sizeof length + length);
+  }
+
+  const TemporaryFolder folder_;
+  const Architecture architecture_ = lenet();
+  std::vector<float> values_;
+  std::string whole_;
+};
+
+TEST_F(ParametersFile, ComesBackBitByBit) {
+  std::vector<float> read(values_.size());
+  load_parameters(path(), architecture_, read);
+  EXPECT_EQ(std::memcmp(read.data(), values_.data(), values_.size() * sizeof(float)), 0);
+  EXPECT_EQ(parameters_sha256(architecture_, read), parameters_sha256(architecture_, values_));
+  read[5] += 1;
+  EXPECT_NE(parameters_sha256(architecture_, read), parameters_sha256(architecture_, values_));
+}
+
+// As the format demands: aligned, without holes, in PyTorch's names and shapes.
+TEST_F(ParametersFile, IsASafetensorsFile) {
+  const json table = header();
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const Parameter& parameter : architecture_.parameters) {
+    const json& entry = table.at(parameter.name);
+    EXPECT_EQ(entry.at("dtype"), "F32");
+    EXPECT_EQ(entry.at("shape"), json(parameter.shape));
+    ranges.emplace_back(entry.at("data_offsets")[0], entry.at("data_offsets")[1]);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t end = 0;
+  for (const auto& [first, last] : ranges) {
+    EXPECT_EQ(first, end);
+    end = last;
+  }
+  uint64_t length = 0;
+  std::memcpy(&length, whole_.data(), sizeof length);
+  EXPECT_EQ(length % 8, 0u);
+  EXPECT_EQ(sizeof length + length + end, whole_.size());
+  EXPECT_EQ(table.at("conv1.weight").at("shape"), (json{2, 1, 5, 5}));
+}
+
+TEST_F(ParametersFile, ATruncatedFileIsRefused) {
+  for (size_t size = 0; size < whole_.size(); size += size < 1200 ? 1 : 37)
+    EXPECT_FALSE(loads(whole_.substr(0, size))) << size;
+  EXPECT_TRUE(loads(whole_));
+}
+
+TEST_F(ParametersFile, AFlippedBitIsRefusedOrLoads) {
+  Random random(4, Stream::kTest);
+  uint64_t length = 0;
+  std::memcpy(&length, whole_.data(), sizeof length);
+  size_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = whole_;
+    const size_t at = random.below(sizeof length + length);
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    refused += loads(damaged) ? 0u : 1u;
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST_F(ParametersFile, OffsetsThatLieAreRefused) {
+  const std::string name = architecture_.parameters[0].name;
+  const uint64_t bytes = architecture_.parameters[0].range.size() * sizeof(float);
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  for (const json& offsets :
+       {json{0, bytes + 4}, json{bytes, 0}, json{most - 3, bytes - 4}, json{most - bytes, most},
+        json{whole_.size(), whole_.size() + bytes}, json{-4, bytes - 4}, json{0.0, bytes},
+        json{"0", bytes}, json{0}, json{0, bytes, 0}, json(), json::object()}) {
+    json table = header();
+    table[name]["data_offsets"] = offsets;
+    EXPECT_FALSE(loads(with_header(table))) << offsets.dump();
+  }
+}
+
+TEST_F(ParametersFile, OtherTensorsAreRefused) {
+  const std::string name = architecture_.parameters[0].name;
+  json table = header();
+  EXPECT_TRUE(loads(with_header(table)));
+  table[name]["dtype"] = "F16";
+  EXPECT_FALSE(loads(with_header(table)));
+  table = header();
+  table[name]["shape"] = json{1, 2, 5, 5};
+  EXPECT_FALSE(loads(with_header(table)));
+  table = header();
+  table.erase(name);
+  EXPECT_FALSE(loads(with_header(table)));
+  table = header();
+  table["more.weight"] = table[name];
+  EXPECT_FALSE(loads(with_header(table)));
+  EXPECT_FALSE(loads(with_header(json::array())));
+}
+
+// A header may promise 2^60 bytes; memory is taken only for what the file holds.
+TEST_F(ParametersFile, AHugeHeaderTakesNoMemory) {
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
+  const rlimit little{uint64_t{4} << 30, before.rlim_max};
+  setrlimit(RLIMIT_AS, &little);
+#endif
+  for (const uint64_t length : {uint64_t{1} << 33, uint64_t{1} << 60,
+                                std::numeric_limits<uint64_t>::max(), uint64_t{whole_.size()}}) {
+    std::string damaged = whole_;
+    std::memcpy(damaged.data(), &length, sizeof length);
+    EXPECT_FALSE(loads(damaged)) << length;
+  }
+  setrlimit(RLIMIT_AS, &before);
+}
+
+TEST_F(ParametersFile, WhatIsNotAFileIsRefused) {
+  std::vector<float> read(values_.size());
+  EXPECT_THROW(load_parameters(folder_ / "none", architecture_, read), DataError);
+  EXPECT_THROW(load_parameters(folder_.path(), architecture_, read), DataError);
+}
+
+TEST_F(ParametersFile, SavingLeavesNothingBeside) {
+  EXPECT_THROW(save_parameters(folder_ / "no/such/folder", architecture_, values_), DataError);
+  std::filesystem::create_directory(folder_ / "occupied");
+  EXPECT_THROW(save_parameters(folder_ / "occupied", architecture_, values_), DataError);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_NE(entry.path().extension(), ".tmp");
+    ++files;
+  }
+  EXPECT_EQ(files, 2u);
+}
+
+}  // namespace
+}  // namespace tutti

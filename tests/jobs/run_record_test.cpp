@@ -1,0 +1,172 @@
+// The run record: what a node reports reaches the launcher unchanged, and totals are what the
+// definitions say.
+#include "jobs/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "jobs/energy.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+NodeReport example(int rank) {
+  NodeReport report;
+  report.rank = rank;
+  report.total_s = 10 + rank;
+  report.compute_s = 1.1;
+  report.communicate_s = 2.2;
+  report.aggregate_s = 0.3;
+  report.wait_s = 1.0 / 3;
+  report.cpu_s = 4;
+  report.peak_memory_bytes = 1e9 * (1 + rank);
+  report.bytes_sent = (uint64_t{1} << 40) + static_cast<uint64_t>(rank);
+  report.messages = 7;
+  report.steps = 100 - rank;
+  report.samples = 2000;
+  report.staleness_mean = 0.5;
+  report.staleness_max = 3 + rank;
+  report.test_quality = 0.75;
+  report.parameters_sha256 = std::string(64, 'a');
+  if (rank == 0)
+    report.evaluations = {{10, 1.5, 0.5, 0.9, 0.6}, {20, 3.0, 1, 0.7, 0.9}, {30, 4, 2, 0.8, 0.8}};
+  return report;
+}
+
+TEST(NodeReport, SurvivesTheJourney) {
+  for (const NodeReport& report : {example(0), example(3), NodeReport{}}) {
+    const NodeReport read = node_report(to_text(report));
+    EXPECT_EQ(to_text(read), to_text(report));
+    EXPECT_EQ(read.rank, report.rank);
+    EXPECT_EQ(read.wait_s, report.wait_s);
+    EXPECT_EQ(read.bytes_sent, report.bytes_sent);
+    EXPECT_EQ(read.parameters_sha256, report.parameters_sha256);
+    ASSERT_EQ(read.evaluations.size(), report.evaluations.size());
+    for (size_t i = 0; i < read.evaluations.size(); ++i) {
+      EXPECT_EQ(read.evaluations[i].step, report.evaluations[i].step);
+      EXPECT_EQ(read.evaluations[i].time_s, report.evaluations[i].time_s);
+      EXPECT_EQ(read.evaluations[i].quality, report.evaluations[i].quality);
+    }
+  }
+}
+
+TEST(NodeReport, GarbageIsADataError) {
+  for (const char* text :
+       {"", "nonsense", "{}", "[]", "null", "{\"rank\": 1}", "{\"rank\": \"x\"}"})
+    EXPECT_THROW(node_report(text), DataError) << text;
+  const std::string whole = to_text(example(0));
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(node_report(whole.substr(0, size)), DataError) << size;
+  // A flipped bit may leave a report that can be read; nothing else may come of it.
+  Random random(5, Stream::kTest);
+  size_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = whole;
+    char& byte = damaged[random.below(damaged.size())];
+    byte = static_cast<char>(byte ^ (1 << random.below(8)));
+    try {
+      node_report(damaged);
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+  for (const char* key : {"rank", "steps", "evaluations", "sha256"}) {
+    json wrong = json::parse(whole);
+    wrong[key] = json{{"a", 1}};
+    EXPECT_THROW(node_report(wrong.dump()), DataError) << key;
+    wrong.erase(key);
+    EXPECT_THROW(node_report(wrong.dump()), DataError) << key;
+  }
+}
+
+TEST(RunRecord, TotalsFollowTheDefinitions) {
+  Job job = load_job("", {"task.target=0.85", "cluster.workers=2", "name=x"});
+  RunRecord record;
+  record.status = "done";
+  record.metric = "accuracy";
+  record.startup_s = 0.25;
+  record.data_s = 0.5;
+  record.joules = 12;
+  record.energy_method = "estimated";
+  record.nodes = {example(0), example(1)};
+  const json wall = to_json(record, job);
+  EXPECT_EQ(wall["schema"], kRunSchema);
+  EXPECT_EQ(wall["quality"]["best"], 0.9);
+  EXPECT_EQ(wall["quality"]["last"], 0.8);
+  EXPECT_EQ(wall["quality"]["final"], 0.75);
+  EXPECT_EQ(wall["quality"]["reached"], true);
+  EXPECT_EQ(wall["time"]["to_target_s"], 3.5);       // reading the data counts on a real fabric
+  EXPECT_EQ(wall["time"]["total_s"], 11.5);          // of the slowest
+  EXPECT_EQ(wall["time"]["cpu_s"], 8);               // of all
+  EXPECT_DOUBLE_EQ(wall["time"]["compute_s"], 1.1);  // mean
+  EXPECT_DOUBLE_EQ(wall["utilisation"], 2 * 1.4 / 21);
+  EXPECT_EQ(wall["steps"], 100);
+  EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11);
+  EXPECT_EQ(wall["bytes_sent"], (uint64_t{1} << 41) + 1);
+  EXPECT_EQ(wall["messages"], 14);
+  EXPECT_EQ(wall["peak_memory_bytes"], 2e9);
+  EXPECT_EQ(wall["staleness"]["mean"], 0.5);
+  EXPECT_EQ(wall["staleness"]["max"], 4);
+  EXPECT_EQ(wall["evaluations"].size(), 3u);
+  EXPECT_EQ(json::parse(json_text(wall)), wall);
+
+  record.virtual_clock = true;
+  const json simulated = to_json(record, job);
+  EXPECT_EQ(simulated["time"]["to_target_s"], 3.0);
+  EXPECT_EQ(simulated["time"]["total_s"], 11);
+  EXPECT_EQ(simulated["obtained"], "simulated");
+}
+
+TEST(RunRecord, LowerIsBetterForErrors) {
+  Job job = load_job("", {"task.target=0.65"});
+  RunRecord record;
+  record.metric = "mse";
+  record.higher_is_better = false;
+  record.nodes = {example(0)};
+  const json result = to_json(record, job);
+  EXPECT_EQ(result["quality"]["best"], 0.6);
+  EXPECT_EQ(result["time"]["to_target_s"], 1.5);
+  EXPECT_EQ(result["quality"]["reached"], true);
+}
+
+// What was not measured is null, and a run of which nobody reported is still a record.
+TEST(RunRecord, NobodyReported) {
+  Job job = load_job("", {});
+  RunRecord record;
+  record.status = "peer lost";
+  record.error = "rank 0 was lost";
+  const json result = to_json(record, job);
+  EXPECT_TRUE(result["quality"]["best"].is_null());
+  EXPECT_TRUE(result["quality"]["final"].is_null());
+  EXPECT_TRUE(result["quality"]["target"].is_null());
+  EXPECT_TRUE(result["time"]["to_target_s"].is_null());
+  EXPECT_EQ(result["time"]["total_s"], 0);
+  EXPECT_EQ(result["error"], "rank 0 was lost");
+  EXPECT_NE(summary(record, job).find("peer lost: rank 0 was lost"), std::string::npos);
+}
+
+TEST(RunRecord, AnyPathIsJson) {
+  Job job = load_job("", {"name=a\xff"});
+  RunRecord record;
+  record.folder = "runs/\xfe";
+  EXPECT_TRUE(json::parse(json_text(to_json(record, job)), nullptr, false).is_object());
+}
+
+// 2 threads of 4 W at half load for 10 s: (8 x (0.1 + 0.9 / 8) + 10) x 10.
+TEST(Energy, FollowsTheFormula) {
+  EXPECT_DOUBLE_EQ(estimate_energy(10, 10, 2).joules, (8 * (0.1 + 0.9 * 0.125) + 10) * 10);
+  EXPECT_DOUBLE_EQ(estimate_energy(1, 0, 4).joules, 16 * 0.1 + 10);     // idle
+  EXPECT_DOUBLE_EQ(estimate_energy(2, 8, 4).joules, (16 + 10) * 2.0);   // all busy
+  EXPECT_DOUBLE_EQ(estimate_energy(2, 99, 4).joules, (16 + 10) * 2.0);  // never more than that
+  EXPECT_EQ(estimate_energy(0, 0, 2).joules, 0);
+  EXPECT_TRUE(estimate_energy(1, 1, 2).method.starts_with("estimated"));
+}
+
+}  // namespace
+}  // namespace tutti
