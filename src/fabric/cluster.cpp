@@ -42,8 +42,9 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.field("workers", c.workers, {1, 65535}, "number of workers");
   v.quantity("timeout", c.timeout_s, Unit::kSeconds, "the longest that a node waits for a peer");
   v.field("threads", c.threads, {1, 1024}, "threads of each worker");
-  v.field("racks", c.racks, kAtLeastOne,
-          "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
+  v.field(
+      "racks", c.racks, kAtLeastOne,
+      "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
   if (c.fabric != "virtual") return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
   v.field("speed_factors", c.speed_factors, kPositive, "per node, relative to `speed`");
@@ -60,18 +61,20 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
   v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
   v.field("cost_only", c.cost_only, "skip the arithmetic: times and bytes without learning");
-  v.tables("stragglers", c.stragglers.size(),
-           [&](Visitor& inner, size_t i) {
-             if (i == c.stragglers.size()) c.stragglers.emplace_back();
-             visit(inner, c.stragglers[i]);
-           },
-           "sources of slowness");
-  v.tables("faults", c.faults.size(),
-           [&](Visitor& inner, size_t i) {
-             if (i == c.faults.size()) c.faults.emplace_back();
-             visit(inner, c.faults[i]);
-           },
-           "what fails, and when");
+  v.tables(
+      "stragglers", c.stragglers.size(),
+      [&](Visitor& inner, size_t i) {
+        if (i == c.stragglers.size()) c.stragglers.emplace_back();
+        visit(inner, c.stragglers[i]);
+      },
+      "sources of slowness");
+  v.tables(
+      "faults", c.faults.size(),
+      [&](Visitor& inner, size_t i) {
+        if (i == c.faults.size()) c.faults.emplace_back();
+        visit(inner, c.faults[i]);
+      },
+      "what fails, and when");
 }
 
 void validate_cluster(const ClusterConfig& c) {

@@ -51,8 +51,7 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
     sum.advance();
     sum.finish();
     const auto expected = static_cast<int64_t>(n * (n + 1) / 2) * 1000003;
-    for (size_t k = 0; k < count; ++k)
-      wrong += data[k] != expected + static_cast<int64_t>(n * k);
+    for (size_t k = 0; k < count; ++k) wrong += data[k] != expected + static_cast<int64_t>(n * k);
     if (window) {  // nobody writes the next values before everybody has looked at these
       sum.start(writable_bytes_of(data.first(0)), Tag(Purpose::kControl, step));
       sum.finish();
@@ -71,7 +70,8 @@ void check_sums(const std::string& fabric, const TopologyEntry& entry, int nodes
   cluster.workers = nodes;
   cluster.timeout_s = 60;
   if (!entry.rounds) cluster.nodes_per_host = nodes;
-  const auto made = make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
+  const auto made =
+      make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
   const std::atomic<bool> never{false};
   const auto outcomes = made->run([&](Node& node) { return sum_all_sizes(node, entry); }, never);
   ASSERT_EQ(outcomes.size(), static_cast<size_t>(nodes));

@@ -93,11 +93,11 @@ INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, testing::ValuesIn(optimizer_names(
 
 // Real images through convolutions, pooling and dropout.
 TEST(EquivalenceLeNet, IsBitwiseSoloInTwoTopologiesAndBothFabrics) {
-  const Settings task = {"task.data=fashion-mnist",  "task.data.limit=512",
-                         "task.model.kind=lenet",    "task.model.channels=[6, 16]",
-                         "task.model.hidden=[120]",  "task.global_batch=64",
-                         "task.max_steps=4",         "optimizer.kind=nesterov",
-                         "optimizer.lr=0.05",        "task.deterministic=true"};
+  const Settings task = {"task.data=fashion-mnist", "task.data.limit=512",
+                         "task.model.kind=lenet",   "task.model.channels=[6, 16]",
+                         "task.model.hidden=[120]", "task.global_batch=64",
+                         "task.max_steps=4",        "optimizer.kind=nesterov",
+                         "optimizer.lr=0.05",       "task.deterministic=true"};
   const std::string expected = checksum(task + solo() + on("process", 1));
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("virtual", 3)), expected);
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=direct"} + on("process", 2)), expected);
@@ -115,8 +115,8 @@ std::vector<float> parameters_after(const Settings& settings) {
   EXPECT_EQ(record.status, "done") << record.error;
   Job job = load_job("", settings);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-  const Architecture architecture = make_architecture(job.task.model, data.dataset->sample_shape(),
-                                                      data.dataset->classes());
+  const Architecture architecture =
+      make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
   std::vector<float> parameters(architecture.parameter_count);
   load_parameters(folder / "run/parameters.safetensors", architecture, parameters);
   return parameters;
@@ -135,7 +135,8 @@ TEST(EquivalenceFloat, StaysWithinTheDerivedBound) {
   const double u = std::ldexp(1.0, -24), lr = 0.1, batch = 37, features = 17;
   const double steps = std::ceil(480.0 / batch);
   double largest_weight = 0;
-  for (const float value : expected) largest_weight = std::max(largest_weight, std::abs(double{value}));
+  for (const float value : expected)
+    largest_weight = std::max(largest_weight, std::abs(double{value}));
   Job job = load_job("", task);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
   Batch all;
@@ -150,7 +151,8 @@ TEST(EquivalenceFloat, StaysWithinTheDerivedBound) {
       const auto actual = parameters_after(
           task + Settings{"strategy.topology=" + std::string(topology)} + on("process", workers));
       const double forward = 2 * (features * largest_weight * largest_feature + 4) * u;
-      const double gradient = 2 * (batch + workers) * u * largest_feature + forward * largest_feature;
+      const double gradient =
+          2 * (batch + workers) * u * largest_feature + forward * largest_feature;
       const double bound = steps * (lr * gradient + 2 * u * largest_weight);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_LE(std::abs(double{actual[i]} - double{expected[i]}), bound)

@@ -54,8 +54,8 @@ Job random_job(uint64_t seed) {
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
-    job.cluster.stragglers.push_back({.kind = "random", .factor = 5, .probability = 0.2,
-                                      .distribution = "exponential"});
+    job.cluster.stragglers.push_back(
+        {.kind = "random", .factor = 5, .probability = 0.2, .distribution = "exponential"});
   return job;
 }
 
@@ -70,10 +70,13 @@ TEST(RandomFaults, TwoHundredSchedulesEndInAStatedOutcome) {
     Job job = random_job(seed);
     const RunRecord record = run_job(job);
     const std::string outcome = stated_outcome(record.outcomes);
-    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos) << "seed " << seed << ": " << outcome;
+    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
+        << "seed " << seed << ": " << outcome;
     // Synchronous training ends for all or for none, unless the fault came after the end.
-    if (record.status == "done") ++done;
-    else ++ended_by_loss;
+    if (record.status == "done")
+      ++done;
+    else
+      ++ended_by_loss;
     if (outcome.find('f') != std::string::npos)
       for (const NodeOutcome& node : record.outcomes)
         if (node.kind == NodeOutcome::Kind::kFailed) {

@@ -23,15 +23,23 @@ inline Settings operator+(Settings a, const Settings& b) {
 
 // 16 features, 4 classes, 12 steps with a smaller last batch: converges enough to be sensitive.
 inline Settings logistic_task() {
-  return {"task.data.kind=synthetic-classes", "task.data.samples=480", "task.data.features=16",
-          "task.data.classes=4", "task.model=logistic", "task.global_batch=37",
-          "task.epochs=1", "optimizer.kind=sgd", "optimizer.lr=0.1", "cluster.timeout=60"};
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=480",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.model=logistic",
+          "task.global_batch=37",
+          "task.epochs=1",
+          "optimizer.kind=sgd",
+          "optimizer.lr=0.1",
+          "cluster.timeout=60"};
 }
 
 inline RunRecord run(const Settings& settings, const std::string& out = "") {
   Job job = load_job("", settings);
   const std::atomic<bool> never{false};
-  return launch(job, {.out = out, .keep_files = !out.empty(), .progress = ProgressStyle::kNone}, never);
+  return launch(job, {.out = out, .keep_files = !out.empty(), .progress = ProgressStyle::kNone},
+                never);
 }
 
 // The checksum of the final parameters, which must be the same on every node.
@@ -40,7 +48,8 @@ inline std::string checksum(const Settings& settings) {
   EXPECT_EQ(record.status, "done") << record.error;
   if (record.nodes.empty()) return "no node reported";
   for (const NodeReport& node : record.nodes)
-    EXPECT_EQ(node.parameters_sha256, record.nodes.front().parameters_sha256) << "node " << node.rank;
+    EXPECT_EQ(node.parameters_sha256, record.nodes.front().parameters_sha256)
+        << "node " << node.rank;
   EXPECT_FALSE(record.nodes.front().parameters_sha256.empty());
   return record.nodes.front().parameters_sha256;
 }

@@ -1,0 +1,122 @@
+// The repository keeps the rules of the house, and each rule is able to find what it looks for.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/tidy/rules.h"
+
+namespace tutti::tidy {
+namespace {
+
+std::vector<SourceFile> repository() {
+  namespace fs = std::filesystem;
+  std::vector<SourceFile> files;
+  const fs::path top = TUTTI_SOURCE;
+  for (const char* folder : {"src", "tests", "bench"})
+    for (const auto& entry : fs::recursive_directory_iterator(top / folder)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string name = entry.path().filename().string();
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".cpp" && extension != ".h" && extension != ".py" &&
+          name != "CMakeLists.txt")
+        continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      files.push_back(
+          {fs::relative(entry.path(), top).string(), {std::istreambuf_iterator<char>(file), {}}});
+    }
+  return files;
+}
+
+Findings check(const std::string& rule, const SourceFile& file) {
+  for (const Rule& each : rules())
+    if (each.name == rule) return each.check(file);
+  ADD_FAILURE() << "no rule " << rule;
+  return {};
+}
+
+class Tidy : public testing::TestWithParam<Rule> {};
+
+TEST_P(Tidy, IsKept) {
+  const std::vector<SourceFile> files = repository();
+  ASSERT_GT(files.size(), 100u);
+  for (const SourceFile& file : files)
+    for (const std::string& finding : GetParam().check(file)) ADD_FAILURE() << finding;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Tidy, testing::ValuesIn(rules()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+struct Example {
+  const char* rule;
+  SourceFile bad, good;
+};
+
+// A rule that cannot fail checks nothing.
+TEST(TidyRules, FindWhatTheyLookFor) {
+  const std::string long_line(101, 'x');
+  std::string long_file;
+  for (int i = 0; i <= 400; ++i) long_file += "\n";
+  const std::vector<Example> examples = {
+      {"Columns", {"src/core/a.cpp", long_line + "\n"}, {"src/core/a.cpp", long_line.substr(1)}},
+      {"Length", {"tests/core/a.cpp", long_file}, {"tests/core/a.cpp", long_file.substr(1)}},
+      {"Headers", {"src/core/a.h", "\n#pragma once\n"}, {"src/core/a.h", "// A.\n#pragma once\n"}},
+      {"Headers", {"src/core/a.h", "// A.\n"}, {"src/core/a.cpp", ""}},
+      {"NotesToSelf",
+       {"src/core/a.cpp",
+        "// FIX"
+        "ME later\n"},
+       {"src/core/a.cpp", "// fixed\n"}},
+      {"IncludeOrder",
+       {"src/fabric/a.cpp", "#include \"collectives/ring.h\"\n"},
+       {"src/collectives/a.cpp", "#include \"fabric/node.h\"\n"}},
+      {"IncludeOrder",
+       {"src/data/a.cpp", "#include \"models/model.h\"\n"},
+       {"src/models/a.cpp", "#include \"data/dataset.h\"\n"}},
+      {"IncludeOrder",
+       {"src/optimizers/a.cpp", "#include \"fabric/node.h\"\n"},
+       {"src/optimizers/a.cpp", "#include <fmt/format.h>\n"}},
+      {"IncludeOrder",
+       {"src/unheard_of/a.cpp", ""},
+       {"src/fabric/process/a.cpp", "#include \"fabric/process/b.h\"\n"}},
+      {"FabricInsides",
+       {"src/strategies/a.cpp", "#include \"fabric/virtual/virtual_node.h\"\n"},
+       {"src/strategies/a.cpp", "#include \"fabric/node.h\"\n"}},
+      {"Libraries",
+       {"src/strategies/a.cpp", "#include <torch/torch.h>\n"},
+       {"src/models/torch/a.cpp", "#include <torch/torch.h>\n"}},
+      {"Libraries",
+       {"src/jobs/a.cpp", "#include <simgrid/s4u.hpp>\n"},
+       {"src/fabric/virtual/a.cpp", "#include <simgrid/s4u.hpp>\n"}},
+      {"Libraries",
+       {"src/fabric/a.cpp", "  # include <ucp/api/ucp.h>\n"},
+       {"src/fabric/process/a.cpp", "#include <ucp/api/ucp.h>\n"}},
+      {"Environment",
+       {"src/jobs/a.cpp", "auto x = std::getenv(\"X\");\n"},
+       {"src/jobs/a.cpp", "// never getenv here\nsetenv(\"X\", \"1\", 1);\n"}},
+      {"StrategiesSeeNodesAlone",
+       {"src/strategies/a.cpp", "std::thread t;\n"},
+       {"src/fabric/process/a.cpp", "std::thread t;\n"}},
+      {"StrategiesSeeNodesAlone",
+       {"src/collectives/a.cpp", "auto t = std::chrono::steady_clock::now();\n"},
+       {"src/collectives/a.cpp", "// synchronous, without std::chrono\n"}},
+      {"StrategiesSeeNodesAlone",
+       {"src/strategies/a.cpp", "std::random_device d;\n"},
+       {"src/strategies/a.cpp", "Random random(seed, Stream::kFault);\n"}},
+  };
+  for (const Example& example : examples) {
+    EXPECT_EQ(check(example.rule, example.bad).size(), 1u)
+        << example.rule << ": " << example.bad.text;
+    EXPECT_EQ(check(example.rule, example.good).size(), 0u)
+        << example.rule << ": " << example.good.text;
+  }
+}
+
+TEST(TidyRules, SayWhere) {
+  const Findings findings = check("Environment", {"src/core/a.cpp", "\n\n  getenv(\"X\");\n"});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].starts_with("src/core/a.cpp:3: getenv ")) << findings[0];
+}
+
+}  // namespace
+}  // namespace tutti::tidy
