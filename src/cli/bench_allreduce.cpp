@@ -77,7 +77,7 @@ std::string measure(Node& node, const std::string& name) {
 
 Samples run_own(const std::string& name, int processes, const std::atomic<bool>& stop) {
   const auto fabric =
-      make_process_fabric(std::vector<std::string>(static_cast<size_t>(processes), "worker"), {});
+      make_process_fabric(std::vector<std::string>(static_cast<size_t>(processes), "worker"));
   const auto outcomes = fabric->run([&](Node& node) { return measure(node, name); }, stop);
   Samples slowest;
   for (const NodeOutcome& outcome : outcomes) {
@@ -173,6 +173,9 @@ json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop)
       say(options, fmt::format("allreduce, {} processes: round {} of {}", processes, round + 1,
                                options.rounds));
       for (const Implementation& implementation : kImplementations) {
+        if (!options.only.empty() && std::find(options.only.begin(), options.only.end(),
+                                               implementation.name) == options.only.end())
+          continue;
         const Samples samples = implementation.peer.empty()
                                     ? run_own(implementation.name, processes, stop)
                                     : run_peer(implementation.peer, processes);

@@ -32,8 +32,9 @@ struct ShowOptions : CommonOptions {
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
-  int rounds = 5;   // interleaved repetitions
-  std::string out;  // also write the JSON here
+  int rounds = 5;                 // interleaved repetitions
+  std::vector<std::string> only;  // allreduce: these implementations; empty: all
+  std::string out;                // also write the JSON here
 };
 
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.

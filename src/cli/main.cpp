@@ -150,6 +150,8 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   bench_app->add_option("--rounds", bench.rounds, "Interleaved repetitions")
       ->check(CLI::Range(1, 1000));
+  bench_app->add_option("--only", bench.only, "allreduce: only these, e.g. direct,openmpi")
+      ->delimiter(',');
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");
   add_common(bench_app, bench);
   bench_app->footer("Example: tutti bench allreduce --processes 2 --rounds 5");

@@ -1,4 +1,7 @@
 // Runs the rounds of a topology: post a round's receives and sends, combine what arrives, go on.
+//
+// Large transfers travel in segments, each combined as soon as it is there: it is still in the
+// cache then, and the next one is under way meanwhile.
 #include "collectives/all_reduce.h"
 
 #include <fmt/format.h>
@@ -11,10 +14,39 @@
 namespace tutti {
 namespace {
 
+constexpr size_t kSegmentBytes = 512 * 1024;
+
+std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t element_bytes) {
+  std::vector<Transfer> segments;
+  for (const Transfer& transfer : transfers) {
+    const size_t bytes = transfer.range.size() * element_bytes;
+    const size_t parts = (bytes + kSegmentBytes - 1) / kSegmentBytes;
+    for (size_t i = 0; i < parts; ++i) {
+      const Range part = part_of(transfer.range.size(), parts, i);
+      segments.push_back(
+          {transfer.peer, {transfer.range.begin + part.begin, transfer.range.begin + part.end}});
+    }
+  }
+  return segments;
+}
+
+// In-order rounds combine whole buffers at their end; all others go by segments.
+Rounds segmented(Rounds rounds, size_t element_bytes) {
+  for (Round& round : rounds) {
+    if (round.action == Action::kCombineInOrder) continue;
+    round.sends = segments_of(round.sends, element_bytes);
+    round.receives = segments_of(round.receives, element_bytes);
+  }
+  return rounds;
+}
+
 class RoundsAllReduce : public AllReduce {
  public:
   RoundsAllReduce(Node& node, Stopwatch* watch, Rounds rounds, const Reduction& reduction)
-      : node_(node), watch_(watch), rounds_(std::move(rounds)), reduction_(reduction) {
+      : node_(node),
+        watch_(watch),
+        rounds_(segmented(std::move(rounds), reduction.element_bytes)),
+        reduction_(reduction) {
     size_t most = 0;
     for (const Round& round : rounds_) most = std::max(most, scratch_elements(round));
     scratch_ = Buffer<std::byte>(most * reduction_.element_bytes);
@@ -52,8 +84,7 @@ class RoundsAllReduce : public AllReduce {
   }
 
  private:
-  // Where the receives of a round wait until they are combined. In-order rounds keep a slot per
-  // member for this node's own values too.
+  // Where the receives of a round wait until they are combined.
   static size_t scratch_elements(const Round& round) {
     if (round.action == Action::kReplace) return 0;
     size_t total = 0;
@@ -98,31 +129,30 @@ class RoundsAllReduce : public AllReduce {
       throw FabricError(FabricError::Kind::kProtocol, completion.peer,
                         fmt::format("rank {} sent {} bytes instead of {} for {}", completion.peer,
                                     bytes, expected, tag_.describe()));
+    if (round.action != Action::kCombine) return;
+    PhaseScope scope(watch_, Phase::kAggregate);
+    if (!node_.clock().cost_only())
+      reduction_.combine(bytes_at(round.receives[index].range).data(),
+                         destination(round, index).data(), round.receives[index].range.size());
+    node_.clock().charge({.flops = 0, .memory_bytes = 3.0 * static_cast<double>(bytes)});
   }
 
   void end_round() {
     const Round& round = rounds_[round_];
-    if (round.action != Action::kReplace && !round.receives.empty()) {
+    if (round.action == Action::kCombineInOrder) {
       PhaseScope scope(watch_, Phase::kAggregate);
-      double moved = 0;
-      for (const Transfer& receive : round.receives)
-        moved += 3.0 * static_cast<double>(receive.range.size() * reduction_.element_bytes);
-      if (!node_.clock().cost_only()) combine(round);
-      node_.clock().charge({.flops = 0, .memory_bytes = moved});
+      if (!node_.clock().cost_only()) combine_in_order(round);
+      node_.clock().charge({.flops = 0,
+                            .memory_bytes = 3.0 * static_cast<double>(scratch_elements(round) *
+                                                                      reduction_.element_bytes)});
     }
     ++round_;
     post();
   }
 
-  void combine(const Round& round) {
-    if (round.action == Action::kCombine) {
-      for (size_t i = 0; i < round.receives.size(); ++i)
-        reduction_.combine(bytes_at(round.receives[i].range).data(), destination(round, i).data(),
-                           round.receives[i].range.size());
-      return;
-    }
-    // In rank order: the sum runs through the scratch slots of the lower ranks, this node's own
-    // values and the higher ranks. Receives are listed by rank and cover the same range.
+  void combine_in_order(const Round& round) {
+    // The sum runs through the scratch slots of the lower ranks, this node's own values and the
+    // higher ranks. Receives are listed by rank and cover the same range.
     const size_t count = round.receives.front().range.size();
     const std::span<std::byte> own = bytes_at(round.receives.front().range);
     const Rank me = node_.endpoint().rank();

@@ -20,7 +20,7 @@ struct Transfer {
 
 enum class Action {
   kReplace,         // what arrives replaces what is there
-  kCombine,         // what arrives is combined into what is there
+  kCombine,         // what arrives, from one peer, is combined into what is there
   kCombineInOrder,  // all arrivals and this node's own values, in rank order: every node that
                     // receives the same values gets bitwise the same result
 };
