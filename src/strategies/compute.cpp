@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "collectives/all_reduce.h"
+#include "collectives/exact_sum.h"
 #include "core/bytes.h"
 #include "core/error.h"
 
@@ -15,8 +16,10 @@ namespace {
 // Small enough that every worker of a big cluster gets a share, large enough to compute well.
 constexpr size_t kEvaluationChunk = 250;
 
-// Losses travel as integers so that their sum does not depend on who adds which shares.
+// Losses travel as 128-bit integers so that their sum does not depend on who adds which shares.
+// This leaves room for losses up to kMostLoss, which squared errors of large targets come near.
 constexpr double kLossScale = 1 << 24;
+constexpr double kMostLoss = 1e25;
 
 }  // namespace
 
@@ -43,7 +46,7 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
   Node& node = context.node;
   const auto workers = static_cast<size_t>(context.cluster.workers);
   const auto me = static_cast<size_t>(node.endpoint().rank());
-  std::array<int64_t, 3> sums{};  // loss, correct, samples whose loss is not a number
+  std::array<ExactSum, 3> sums{};  // loss, correct, samples whose loss is not a number
   {
     PhaseScope scope(context.watch, Phase::kCompute);
     Batch batch;
@@ -53,11 +56,11 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
       if (!node.clock().cost_only()) {
         context.data.dataset->gather(part, batch);
         const Evaluation result = context.model.evaluate(batch);
-        if (std::isfinite(result.loss) && std::abs(result.loss) < 1e9)
-          sums[0] += std::llround(result.loss * kLossScale);
+        if (std::abs(result.loss) < kMostLoss)
+          sums[0].value += static_cast<int128_t>(std::nearbyint(result.loss * kLossScale));
         else
-          sums[2] += static_cast<int64_t>(part.size());
-        sums[1] += std::llround(result.correct);
+          sums[2].value += static_cast<int128_t>(part.size());
+        sums[1].value += static_cast<int128_t>(std::nearbyint(result.correct));
       }
       node.clock().charge(
           {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
@@ -67,14 +70,15 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
   if (workers > 1) {
     Group group{.ranks = {}, .index = me, .racks = {}};
     for (size_t rank = 0; rank < workers; ++rank) group.ranks.push_back(static_cast<Rank>(rank));
-    const auto sum = make_all_reduce(node, &context.watch, tree(group, sums.size()), kSumInt64);
-    sum->start(writable_bytes_of(std::span<int64_t>(sums)), tag);
+    const auto sum = make_all_reduce(node, &context.watch, tree(group, sums.size()), kSumExact);
+    sum->start(writable_bytes_of(std::span<ExactSum>(sums)), tag);
     sum->finish();
   }
   const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
-  Quality quality{static_cast<double>(sums[0]) / kLossScale / count,
-                  static_cast<double>(sums[1]) / count};
-  if (sums[2] > 0) throw DivergedError("the loss on validation is not a finite number any more");
+  Quality quality{static_cast<double>(sums[0].value) / kLossScale / count,
+                  static_cast<double>(sums[1].value) / count};
+  if (sums[2].value > 0)
+    throw DivergedError("the loss on validation is not a finite number any more");
   if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;
   return quality;
 }

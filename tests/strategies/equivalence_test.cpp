@@ -109,6 +109,22 @@ TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {
   EXPECT_NE(checksum(task), checksum(task + Settings{"task.seed=2"}));
 }
 
+// Quality is a sum of integers: the same whoever evaluates which samples, whatever their size.
+TEST(EquivalenceEvaluation, DoesNotDependOnTheWorkersNorCallLargeErrorsDivergence) {
+  const Settings task = {"task.data.kind=synthetic-linear", "task.data.samples=4000",
+                         "task.data.features=4",            "task.data.noise=1e6",
+                         "task.model=linear",               "task.global_batch=100",
+                         "optimizer.lr=0.01",               "task.deterministic=true"};
+  const RunRecord alone = run(task + solo() + on("process", 1));
+  const RunRecord five = run(task + Settings{"strategy.topology=tree"} + on("virtual", 5));
+  ASSERT_EQ(alone.status, "done") << alone.error;
+  ASSERT_EQ(five.status, "done") << five.error;
+  ASSERT_FALSE(alone.nodes[0].evaluations.empty());
+  EXPECT_GT(alone.nodes[0].evaluations.back().quality, 1e9);
+  EXPECT_EQ(alone.nodes[0].evaluations.back().quality, five.nodes[0].evaluations.back().quality);
+  EXPECT_EQ(alone.nodes[0].test_quality, five.nodes[0].test_quality);
+}
+
 std::vector<float> parameters_after(const Settings& settings) {
   const TemporaryFolder folder;
   const RunRecord record = run(settings, folder / "run");
