@@ -35,6 +35,32 @@ std::string program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
+TemporaryFolder::TemporaryFolder()
+    : path_((std::filesystem::temp_directory_path() / "tutti-bench-XXXXXX").string()) {
+  if (!mkdtemp(path_.data())) throw Error("cannot make a temporary folder");
+  write_file(path_ + "/bench.toml", "");
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string train_command(const TemporaryFolder& folder, const std::string& run,
+                          const std::vector<std::string>& sets) {
+  std::string command = fmt::format("{}/tutti train {}/bench.toml --json --quiet --out {}/{}",
+                                    program_folder(), folder.path(), folder.path(), run);
+  for (const std::string& set : sets) command += fmt::format(" --set '{}'", set);
+  return command;
+}
+
+nlohmann::json record_in(const std::string& output) {
+  nlohmann::json record = nlohmann::json::parse(output, nullptr, false);
+  if (!record.is_object() || record.value("status", "") != "done")
+    throw Error("a run that was to be measured did not end well: " + output.substr(0, 500));
+  return record;
+}
+
 void say(const BenchOptions& options, const std::string& text) {
   if (!options.quiet) fmt::print(stderr, "{}\n", text);
 }

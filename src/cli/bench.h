@@ -18,6 +18,26 @@ std::string output_of(const std::string& command);
 // Where the program and the peers lie.
 std::string program_folder();
 
+// A folder that is removed with all it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The command that trains the default job with these settings, in folder `run` below `folder`.
+std::string train_command(const TemporaryFolder& folder, const std::string& run,
+                          const std::vector<std::string>& sets);
+
+// The record that such a command printed. Throws when the run did not end well.
+nlohmann::json record_in(const std::string& output);
+
 // A line on standard error unless quiet: benchmarks take minutes.
 void say(const BenchOptions& options, const std::string& text);
 

@@ -2,14 +2,11 @@
 // and against the bound, two independent solo processes at once. `tutti bench deterministic`: what
 // bitwise equality costs.
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <sstream>
 
 #include "cli/bench.h"
-#include "core/error.h"
+#include "jobs/run_folder.h"
 
 namespace tutti {
 namespace {
@@ -17,12 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kSteps = 120;
-
-std::string own_command(const std::vector<std::string>& sets) {
-  std::string command = program_folder() + "/tutti train /dev/null --json --quiet";
-  for (const std::string& set : sets) command += fmt::format(" --set '{}'", set);
-  return command;
-}
 
 const std::vector<std::string> kTask = {"name=bench",
                                         "task.data=fashion-mnist",
@@ -34,37 +25,29 @@ const std::vector<std::string> kTask = {"name=bench",
                                         "optimizer.lr=0.05",
                                         "optimizer.momentum=0.9"};
 
-// Runs commands at once, each in a folder of its own that is removed, and returns their samples/s.
+// Runs jobs at once and returns their samples/s.
 std::vector<double> run_at_once(const std::vector<std::vector<std::string>>& jobs) {
-  namespace fs = std::filesystem;
-  std::string folder = (fs::temp_directory_path() / "tutti-bench-XXXXXX").string();
-  if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
+  const TemporaryFolder folder;
   std::string script;
   for (size_t i = 0; i < jobs.size(); ++i) {
     std::vector<std::string> sets = kTask;
     sets.insert(sets.end(), jobs[i].begin(), jobs[i].end());
-    script +=
-        fmt::format("{} --out {}/run{} > {}/{}.json & ", own_command(sets), folder, i, folder, i);
+    script += fmt::format("{} > {}/{}.json & ",
+                          train_command(folder, fmt::format("run{}", i), sets), folder.path(), i);
   }
   output_of(script + "wait");
   std::vector<double> result;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const json record =
-        json::parse(output_of(fmt::format("cat {}/{}.json", folder, i)), nullptr, false);
-    if (record.is_object() && record.contains("samples_per_s"))
-      result.push_back(record["samples_per_s"]);
-  }
-  fs::remove_all(folder);
+  for (size_t i = 0; i < jobs.size(); ++i)
+    result.push_back(
+        record_in(read_file(fmt::format("{}/{}.json", folder.path(), i)))["samples_per_s"]);
   return result;
 }
-
-double first_or_zero(const std::vector<double>& values) { return values.empty() ? 0 : values[0]; }
 
 double run_allreduce(const std::vector<std::string>& more) {
   std::vector<std::string> sets = {"strategy.kind=allreduce", "strategy.topology=direct",
                                    "cluster.workers=2", "task.global_batch=128"};
   sets.insert(sets.end(), more.begin(), more.end());
-  return first_or_zero(run_at_once({sets}));
+  return run_at_once({sets}).front();
 }
 
 double run_two_solos() {

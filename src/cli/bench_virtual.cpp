@@ -2,13 +2,10 @@
 // program and its workers are up.
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 
 #include "cli/bench.h"
-#include "core/error.h"
 
 namespace tutti {
 namespace {
@@ -17,11 +14,10 @@ using nlohmann::json;
 
 struct Timed {
   double wall_s = 0;
-  double peak_bytes = 0;
   std::string output;
 };
 
-// Runs a command and measures the real time and memory that it takes.
+// Runs a command and measures the real time that it takes.
 Timed timed(const std::string& command) {
   Timed result;
   const auto start = std::chrono::steady_clock::now();
@@ -44,15 +40,20 @@ struct Case {
   int racks;
 };
 
-std::string virtual_command(const Case& c, const std::string& folder) {
-  return fmt::format(
-      "{}/tutti train /dev/null --json --quiet --out {} --set name=bench --set "
-      "task.data.kind=synthetic-classes "
-      "--set task.data.samples={} --set task.data.features=784 --set 'task.model={{kind=\"mlp\", "
-      "hidden=[544]}}' --set task.global_batch={} --set task.max_steps={} --set "
-      "cluster.fabric=virtual --set cluster.cost_only=true --set cluster.workers={} --set "
-      "strategy.topology={} --set cluster.racks={}",
-      program_folder(), folder, c.nodes * 4, c.nodes, c.steps, c.nodes, c.topology, c.racks);
+std::vector<std::string> settings_of(const Case& c) {
+  return {"task.data.kind=synthetic-classes",
+          fmt::format("task.data.samples={}", c.nodes * (c.steps + 2) * 2),
+          "task.data.features=784",
+          "task.model={kind=\"mlp\", hidden=[544]}",
+          fmt::format("task.global_batch={}", c.nodes),
+          fmt::format("task.max_steps={}", c.steps),
+          "task.epochs=100",
+          "task.eval_every=100",
+          "cluster.fabric=virtual",
+          "cluster.cost_only=true",
+          fmt::format("cluster.workers={}", c.nodes),
+          fmt::format("cluster.racks={}", c.racks),
+          "strategy.topology=" + c.topology};
 }
 
 }  // namespace
@@ -71,13 +72,9 @@ json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
     double virtual_s = 0;
     for (int round = 0; round < std::min(options.rounds, 3) && !stop; ++round) {
       say(options, fmt::format("virtual: {}, round {}", c.name, round + 1));
-      std::string folder = "/tmp/tutti-bench-XXXXXX";
-      if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
-      const Timed run = timed(virtual_command(c, folder));
-      output_of("rm -r " + folder);
-      const json record = json::parse(run.output, nullptr, false);
-      if (!record.is_object() || record.value("status", "") != "done")
-        throw Error("bench virtual: " + c.name + " failed");
+      const TemporaryFolder folder;
+      const Timed run = timed(train_command(folder, "run", settings_of(c)));
+      const json record = record_in(run.output);
       virtual_s = record["time"]["total_s"];
       seconds.push_back(run.wall_s);
     }
@@ -100,16 +97,11 @@ json bench_startup(const BenchOptions& options) {
   std::vector<double> help, workers;
   for (int round = 0; round < std::max(5, options.rounds); ++round) {
     help.push_back(timed(program_folder() + "/tutti --help").wall_s);
-    std::string folder = "/tmp/tutti-bench-XXXXXX";
-    if (!mkdtemp(folder.data())) throw Error("cannot make a temporary folder");
-    const json record = json::parse(
-        output_of(fmt::format("{}/tutti train /dev/null --json --quiet --out {} --set "
-                              "task.data.kind=synthetic-classes --set task.model=logistic --set "
-                              "task.max_steps=1 --set cluster.workers=2",
-                              program_folder(), folder)),
-        nullptr, false);
-    output_of("rm -r " + folder);
-    if (record.is_object()) workers.push_back(record["time"]["startup_s"]);
+    const TemporaryFolder folder;
+    workers.push_back(record_in(
+        output_of(train_command(folder, "run",
+                                {"task.data.kind=synthetic-classes", "task.model=logistic",
+                                 "task.max_steps=1", "cluster.workers=2"})))["time"]["startup_s"]);
   }
   if (!options.json)
     fmt::print("\n{:<28} {:>10.1f} ms\n{:<28} {:>10.1f} ms\n", "tutti --help", median(help) * 1e3,
