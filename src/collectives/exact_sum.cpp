@@ -1,5 +1,6 @@
 #include "collectives/exact_sum.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,17 +14,18 @@ constexpr int128_t kPoisoned = int128_t{1} << 127;
 
 }  // namespace
 
+// Without branches on sign or size: gradients have both in no order that a processor could predict.
 ExactSum exact(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const int biased = static_cast<int>(bits >> 23 & 0xFF);
   if (biased >= 127 + kMagnitudeBits) return {kPoisoned};
   // value = mantissa * 2^(exponent - 150); subnormals share the exponent of the smallest normal.
-  const int exponent = biased == 0 ? 1 : biased;
-  const auto mantissa = static_cast<int128_t>((bits & 0x7FFFFF) | (biased == 0 ? 0u : 0x800000u));
-  const int shift = exponent - 150 + kFractionBits;
-  const int128_t magnitude =
-      shift >= 0 ? mantissa << shift : (shift > -24 ? mantissa >> -shift : 0);
-  return {bits >> 31 ? -magnitude : magnitude};
+  const int64_t is_normal = biased != 0;
+  const int shift = biased + static_cast<int>(1 - is_normal) - 150 + kFractionBits;
+  int64_t mantissa = static_cast<int64_t>(bits & 0x7FFFFF) | is_normal << 23;
+  mantissa >>= std::min(std::max(-shift, 0), 31);  // what lies below the resolution is cut off
+  const int64_t sign = -static_cast<int64_t>(bits >> 31);
+  return {static_cast<int128_t>((mantissa ^ sign) - sign) << std::max(shift, 0)};
 }
 
 float rounded(ExactSum sum) {
