@@ -97,7 +97,8 @@ int run_doctor(const CommonOptions& options) {
   fmt::print("processor       {}, {} hardware threads\n", report["cpu"].get<std::string>(),
              report["hardware_threads"].get<int>());
   fmt::print("memory          {:.1f} GB\n", report["memory_bytes"].get<double>() / 1e9);
-  fmt::print("transports      {} (UCX {}); `process` uses sysv\n", report["ucx_transports"].get<std::string>(),
+  fmt::print("transports      {} (UCX {}); `process` uses sysv\n",
+             report["ucx_transports"].get<std::string>(),
              report["versions"]["ucx"].get<std::string>());
   fmt::print("shared memory   {}\n", report["shared_memory"].get<std::string>());
   fmt::print("loss of peers   {}\n",
