@@ -18,8 +18,8 @@ constexpr size_t kPage = 4096;  // also the room in which windows are staggered
 static_assert(SharedWindow::kHeaderBytes % kPage == 0);
 
 // Windows begin at different places of a page. Peers walk through all of them at the same pace, and
-// processors that guess a cache way from some bits of an address (AMD's do) mistake one window for
-// another when their distance is unlucky: sums then take three times as long, in every other run.
+// without this sums took three times as long in about every other run. The likely cause is a cache
+// that guesses its way from some bits of an address (AMD's do) and mistakes one window for another.
 size_t stagger_bytes(Rank rank) { return static_cast<size_t>(rank % 7) * 576; }
 
 FileDescriptor make_file(size_t bytes) {
