@@ -60,6 +60,8 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.quantity("detect", c.detect_s, Unit::kSeconds, "a peer behind a dead link is lost after this");
   v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
   v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
+  v.quantity("link_idle_power", c.link_idle_watts, Unit::kWatts, "of a link with its two ports");
+  v.quantity("link_busy_power", c.link_busy_watts, Unit::kWatts, "of a link that is full both ways");
   v.field("cost_only", c.cost_only, "skip the arithmetic: times and bytes without learning");
   v.tables(
       "stragglers", c.stragglers.size(),

@@ -49,6 +49,8 @@ struct ClusterConfig {
   double detect_s = 1;               // a peer behind a dead link is lost after this long
   double idle_watts = 50;
   double busy_watts = 100;
+  double link_idle_watts = 1;        // of a link: its two ports
+  double link_busy_watts = 2;        // both ways full
   bool cost_only = false;
   std::vector<StragglerConfig> stragglers;
   std::vector<FaultConfig> faults;

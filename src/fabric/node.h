@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fabric/tag.h"
 
@@ -113,6 +114,8 @@ class Endpoint {
   virtual Window* open_window(size_t bytes, double timeout_s) = 0;
 
   virtual Traffic traffic() const = 0;
+  // Bytes sent to each rank so far.
+  virtual std::vector<uint64_t> bytes_by_peer() const = 0;
 };
 
 // What a computation costs: floating-point operations and bytes of memory moved.

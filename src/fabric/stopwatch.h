@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "fabric/node.h"
 
@@ -16,23 +17,51 @@ namespace tutti {
 
 enum class Phase { kOther, kCompute, kAggregate, kWait, kCommunicate };
 
+// One stretch of a node's time, on the fabric's clock.
+struct Interval {
+  Phase phase = Phase::kOther;
+  double begin_s = 0, end_s = 0;
+};
+
 class Stopwatch {
  public:
+  // A picture of a step, not a log of a run: tracing ends by itself after so many intervals.
+  static constexpr size_t kMostIntervals = 4096;
+
   explicit Stopwatch(const Clock& clock) : clock_(&clock), since_(clock.now()) {}
 
   Phase enter(Phase phase) {
     const double now = clock_->now();
     seconds_[static_cast<size_t>(phase_)] += now - since_;
+    if (tracing_ && now > since_) keep(now);
     since_ = now;
     return std::exchange(phase_, phase);
   }
   double seconds(Phase phase) const { return seconds_[static_cast<size_t>(phase)]; }
 
+  // While on, every stretch is kept; neighbours of the same phase become one.
+  void trace(bool on) {
+    enter(phase_);
+    tracing_ = on;
+  }
+  const std::vector<Interval>& intervals() const { return intervals_; }
+
  private:
+  void keep(double now) {
+    if (!intervals_.empty() && intervals_.back().phase == phase_ &&
+        intervals_.back().end_s == since_)
+      intervals_.back().end_s = now;
+    else
+      intervals_.push_back({phase_, since_, now});
+    tracing_ = intervals_.size() < kMostIntervals;
+  }
+
   const Clock* clock_;
   double since_;
   Phase phase_ = Phase::kOther;
   std::array<double, 5> seconds_{};
+  bool tracing_ = false;
+  std::vector<Interval> intervals_;
 };
 
 // The phase of a scope; the one before resumes at its end. Without a watch nothing is timed.

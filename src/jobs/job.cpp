@@ -42,6 +42,9 @@ void visit(Visitor& v, Job& job) {
       "the architecture: the only part that changes");
   v.table(
       "cluster", [&](Visitor& inner) { visit(inner, job.cluster); }, "where it runs");
+  v.table(
+      "footprint", [&](Visitor& inner) { visit(inner, job.footprint); },
+      "how energy becomes CO2e, and time becomes money");
 }
 
 void validate(const Job& job, const Data& data) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric/cluster.h"
+#include "jobs/footprint.h"
 #include "optimizers/optimizer.h"
 #include "strategies/strategy.h"
 #include "strategies/task.h"
@@ -20,6 +21,7 @@ struct Job {
   std::string strategy_kind = "allreduce";
   std::shared_ptr<Strategy> strategy;  // never null once visited
   ClusterConfig cluster;
+  FootprintConfig footprint;
   std::string base_dir = ".";  // where relative paths in the job start
   // Where each setting was given, "job.toml:12" or "command line"; "" is the job as a whole.
   std::map<std::string, std::string> places;

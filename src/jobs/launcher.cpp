@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -52,21 +53,37 @@ void judge(RunRecord& record) {
   }
 }
 
-void add_energy(RunRecord& record, const FabricFigures& figures) {
+void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures) {
   if (figures.joules >= 0) {
     record.joules = figures.joules;
-    record.energy_method = "simulated from the power of idle and busy hosts";
+    record.energy_method = "simulated from the power of idle and busy hosts and links";
     return;
   }
+  for (const NodeReport& node : record.nodes)
+    if (node.joules >= 0) {  // one node of a machine reads its counters
+      record.joules += node.joules;
+      record.energy_method = node.energy_method;
+    }
+  if (!record.energy_method.empty()) return;
   double cpu_s = 0, total_s = 0;
   for (const NodeReport& node : record.nodes) {
     cpu_s += node.cpu_s;
     total_s = std::max(total_s, node.total_s);
   }
-  const Energy energy =
-      estimate_energy(total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const Energy energy = estimate_energy(
+      total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), job.footprint.tdp_watts);
   record.joules = energy.joules;
   record.energy_method = energy.method;
+}
+
+void add_footprint(RunRecord& record, const Job& job) {
+  double seconds = 0;
+  for (const NodeReport& node : record.nodes) seconds = std::max(seconds, node.total_s);
+  const auto nodes = static_cast<double>(record.outcomes.size());
+  const double machines =
+      record.virtual_clock ? std::ceil(nodes / static_cast<double>(job.cluster.nodes_per_host)) : 1;
+  record.co2e = co2e_grams(job.footprint, record.joules);
+  record.cost = cost_of(job.footprint, machines, seconds);
 }
 
 }  // namespace
@@ -104,7 +121,9 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   const FabricFigures figures = fabric->figures();
   record.startup_s = load_s + figures.startup_s;
   judge(record);
-  add_energy(record, figures);
+  add_energy(record, job, figures);
+  add_footprint(record, job);
+  record.wall_s = seconds_since(data_start);
   if (!options.keep_files) return record;
   try {
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");

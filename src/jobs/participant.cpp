@@ -9,7 +9,9 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/energy.h"
 #include "jobs/parameters_file.h"
+#include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "strategies/compute.h"
@@ -19,6 +21,11 @@ namespace {
 
 // A thousand virtual nodes would otherwise write a thousand logs.
 constexpr int kMostLogs = 64;
+constexpr int kMostTimelines = 64;
+// How many steps a node's timeline covers: the first, in which things settle, and two more.
+constexpr size_t kTracedSteps = 3;
+// RAPL counters start again after minutes.
+constexpr double kCountersEvery_s = 10;
 
 // Everything that rank 0 writes while the run goes on.
 class Diary {
@@ -28,7 +35,8 @@ class Diary {
                   metric) {
     if (stage.folder.empty()) return;
     steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
-    evaluations_.emplace(stage.folder + "/evaluations.csv", "step,time_s,epoch,loss,quality\n");
+    evaluations_.emplace(stage.folder + "/evaluations.csv",
+                         "step,time_s,epoch,samples,loss,quality\n");
   }
   void step(const StepRow& row) {
     if (steps_)
@@ -38,8 +46,8 @@ class Diary {
   }
   void evaluation(const EvaluationRow& row) {
     if (evaluations_) {
-      evaluations_->append(
-          fmt::format("{},{},{},{},{}\n", row.step, row.time_s, row.epoch, row.loss, row.quality));
+      evaluations_->append(fmt::format("{},{},{},{},{},{}\n", row.step, row.time_s, row.epoch,
+                                       row.samples, row.loss, row.quality));
       evaluations_->flush();
       steps_->flush();
     }
@@ -80,9 +88,11 @@ class Participant {
           [this] { return node_.clock().now(); });
     }
     if (rank == 0) diary_.emplace(stage, stage.architecture.classification ? "accuracy" : "mse");
+    if (rank == 0 && !node.clock().simulated()) counters_.emplace();
     recorder_ = Recorder(
         [this](const StepRow& row) {
           if (diary_) diary_->step(row);
+          observe(row);
         },
         [this](const EvaluationRow& row) {
           if (diary_) diary_->evaluation(row);
@@ -137,12 +147,48 @@ class Participant {
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
         {job.task.seed, static_cast<int>(job.cluster.threads)});
+    report_.reference_flops = reference_flops();
     started_s_ = node_.clock().now();
     watch_ = Stopwatch(node_.clock());
+    watch_.trace(node_.endpoint().size() <= kMostTimelines);
+    if (counters_) counters_->sample();
+    joules_before_ = counters_ ? counters_->joules() : 0;
     Context context = make_context(window);
     job.strategy->run(context);
     trained_s_ = node_.clock().now();
+    trained_bytes_ = node_.endpoint().traffic().bytes_sent;
     watch_.enter(Phase::kOther);
+  }
+
+  double reference_flops() const {
+    if (!node_.clock().simulated()) return measure_reference_flops();
+    const ClusterConfig& cluster = stage_.job.cluster;
+    const auto rank = static_cast<size_t>(node_.endpoint().rank());
+    const double factor = rank < cluster.speed_factors.size() ? cluster.speed_factors[rank] : 1;
+    return cluster.speed_flops * factor;
+  }
+
+  // After each step: the pictures that the record shows beside its totals.
+  void observe(const StepRow& row) {
+    if (report_.step_ends.size() < kTracedSteps) {
+      report_.step_ends.push_back(node_.clock().now());
+      if (report_.step_ends.size() == kTracedSteps) watch_.trace(false);
+    }
+    if (++steps_unnoted_ >= note_every_) {
+      steps_unnoted_ = 0;
+      report_.traffic.emplace_back(row.time_s, node_.endpoint().traffic().bytes_sent);
+      // Half of the notes, twice as far apart, whenever there are too many.
+      const size_t most = node_.endpoint().size() <= kMostTimelines ? 256 : 16;
+      if (report_.traffic.size() >= most) {
+        for (size_t i = 0; i < most / 2; ++i) report_.traffic[i] = report_.traffic[2 * i + 1];
+        report_.traffic.resize(most / 2);
+        note_every_ *= 2;
+      }
+    }
+    if (counters_ && row.time_s - sampled_s_ > kCountersEvery_s) {
+      counters_->sample();
+      sampled_s_ = row.time_s;
+    }
   }
 
   Context make_context(Window* window) {
@@ -181,6 +227,7 @@ class Participant {
     const Traffic traffic = node_.endpoint().traffic();
     watch_.enter(Phase::kOther);
     report_.rank = node_.endpoint().rank();
+    report_.role = node_.endpoint().role(report_.rank);
     report_.total_s = (trained_s_ > 0 ? trained_s_ : node_.clock().now()) - started_s_;
     report_.compute_s = watch_.seconds(Phase::kCompute);
     report_.communicate_s = watch_.seconds(Phase::kCommunicate);
@@ -192,8 +239,17 @@ class Participant {
     report_.messages = traffic.messages_sent;
     report_.steps = static_cast<int64_t>(recorder_.steps().size());
     report_.samples = recorder_.steps().empty() ? 0 : recorder_.steps().back().samples;
-    report_.staleness_mean = recorder_.staleness_mean();
-    report_.staleness_max = recorder_.staleness_max();
+    report_.freshness = recorder_.freshness();
+    report_.timeline = watch_.intervals();
+    const std::vector<uint64_t> sent = node_.endpoint().bytes_by_peer();
+    for (size_t peer = 0; peer < sent.size(); ++peer)
+      if (sent[peer] > 0) report_.links.emplace_back(static_cast<int>(peer), sent[peer]);
+    if (trained_s_ > 0) report_.traffic.emplace_back(report_.total_s, trained_bytes_);
+    if (counters_ && counters_->available()) {
+      counters_->sample();
+      report_.joules = counters_->joules() - joules_before_;
+      report_.energy_method = counters_->method();
+    }
     if (node_.endpoint().rank() == 0) report_.evaluations = recorder_.evaluations();
     if (model_ && !node_.clock().cost_only())
       report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
@@ -218,6 +274,11 @@ class Participant {
   Stopwatch watch_;
   double started_s_;
   double trained_s_ = 0;
+  uint64_t trained_bytes_ = 0;
+  std::optional<EnergyCounters> counters_;  // of rank 0, for its machine
+  double joules_before_ = 0;
+  double sampled_s_ = 0;
+  int64_t note_every_ = 1, steps_unnoted_ = 0;
   std::optional<AppendFile> log_file_;
   Log log_;
   std::optional<Diary> diary_;

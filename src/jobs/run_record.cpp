@@ -7,15 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "jobs/reference_kernel.h"
+#include "jobs/run_pictures.h"
 #include "jobs/versions.h"
 
 namespace tutti {
 namespace {
 
 using nlohmann::json;
-
-// JSON has no NaN: what is not a finite number is null, never a made-up value.
-json number(double value) { return std::isfinite(value) ? json(value) : json(); }
 
 template <class F>
 double sum(const std::vector<NodeReport>& nodes, const F& of) {
@@ -33,6 +32,7 @@ double largest(const std::vector<NodeReport>& nodes, const F& of) {
 struct QualityFigures {
   double best = NAN, final_test = NAN, last = NAN, to_target_s = NAN;
   bool reached = false;
+  EvaluationRow at_target;
 };
 
 QualityFigures quality_of(const RunRecord& record, const Job& job) {
@@ -51,6 +51,7 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
                                                           : row.quality <= job.task.target);
       if (meets && !figures.reached) {
         figures.reached = true;
+        figures.at_target = row;
         figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
       }
     }
@@ -72,6 +73,13 @@ double total_seconds(const RunRecord& record) {
          (record.virtual_clock ? 0 : record.data_s);
 }
 
+// What turns this run's seconds into those of nodes of the reference speed.
+double normalisation(const RunRecord& record) {
+  if (record.nodes.empty()) return 1;
+  return sum(record.nodes, [](const NodeReport& n) { return n.reference_flops; }) /
+         static_cast<double>(record.nodes.size()) / kReferenceFlops;
+}
+
 json time_json(const RunRecord& record, const QualityFigures& figures) {
   const auto mean = [&](auto of) {
     return record.nodes.empty() ? 0
@@ -82,6 +90,8 @@ json time_json(const RunRecord& record, const QualityFigures& figures) {
           {"data_s", record.data_s},
           {"to_target_s", number(figures.to_target_s)},
           {"total_s", total_seconds(record)},
+          {"wall_s", record.wall_s},
+          {"normalised", normalisation(record)},
           {"compute_s", mean([](const NodeReport& n) { return n.compute_s; })},
           {"communicate_s", mean([](const NodeReport& n) { return n.communicate_s; })},
           {"aggregate_s", mean([](const NodeReport& n) { return n.aggregate_s; })},
@@ -107,75 +117,10 @@ double samples_per_second(const RunRecord& record) {
 
 }  // namespace
 
-std::string to_text(const NodeReport& r) {
-  json evaluations = json::array();
-  for (const EvaluationRow& row : r.evaluations)
-    evaluations.push_back({row.step, row.time_s, row.epoch, row.loss, row.quality});
-  return json{{"rank", r.rank},
-              {"total_s", r.total_s},
-              {"compute_s", r.compute_s},
-              {"communicate_s", r.communicate_s},
-              {"aggregate_s", r.aggregate_s},
-              {"wait_s", r.wait_s},
-              {"cpu_s", r.cpu_s},
-              {"peak_memory_bytes", r.peak_memory_bytes},
-              {"bytes_sent", r.bytes_sent},
-              {"messages", r.messages},
-              {"steps", r.steps},
-              {"samples", r.samples},
-              {"staleness_mean", r.staleness_mean},
-              {"staleness_max", r.staleness_max},
-              {"test_quality", r.test_quality},
-              {"sha256", r.parameters_sha256},
-              {"evaluations", evaluations}}
-      .dump();
-}
-
-NodeReport node_report(const std::string& text) {
-  NodeReport r;
-  try {
-    const json j = json::parse(text);
-    r.rank = j.at("rank");
-    r.total_s = j.at("total_s");
-    r.compute_s = j.at("compute_s");
-    r.communicate_s = j.at("communicate_s");
-    r.aggregate_s = j.at("aggregate_s");
-    r.wait_s = j.at("wait_s");
-    r.cpu_s = j.at("cpu_s");
-    r.peak_memory_bytes = j.at("peak_memory_bytes");
-    r.bytes_sent = j.at("bytes_sent");
-    r.messages = j.at("messages");
-    r.steps = j.at("steps");
-    r.samples = j.at("samples");
-    r.staleness_mean = j.at("staleness_mean");
-    r.staleness_max = j.at("staleness_max");
-    r.test_quality = j.at("test_quality");
-    r.parameters_sha256 = j.at("sha256");
-    for (const json& row : j.at("evaluations"))
-      r.evaluations.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
-  } catch (const json::exception& error) {
-    throw DataError(fmt::format("a node sent a report that cannot be read: {}", error.what()));
-  }
-  return r;
-}
-
 json to_json(const RunRecord& record, Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const Taxonomy taxonomy = job.strategy->taxonomy();
-  json nodes = json::array();
-  for (const NodeReport& node : record.nodes) {
-    json entry = json::parse(to_text(node));
-    entry.erase("evaluations");
-    nodes.push_back(std::move(entry));
-  }
-  json curve = json::array();
-  if (!record.nodes.empty())
-    for (const EvaluationRow& row : record.nodes.front().evaluations)
-      curve.push_back({{"step", row.step},
-                       {"time_s", row.time_s},
-                       {"epoch", row.epoch},
-                       {"loss", number(row.loss)},
-                       {"quality", number(row.quality)}});
+  const Freshness fresh = freshness_of_all(record.nodes);
   json result = {
       {"schema", kRunSchema},
       {"name", job.name},
@@ -198,23 +143,33 @@ json to_json(const RunRecord& record, Job& job) {
        largest(record.nodes, [](const NodeReport& n) { return n.peak_memory_bytes; })},
       {"utilisation", utilisation(record)},
       {"steps", largest(record.nodes, [](const NodeReport& n) { return double(n.steps); })},
+      {"samples", largest(record.nodes, [](const NodeReport& n) { return double(n.samples); })},
+      {"steps_to_target", quality.reached ? json(quality.at_target.step) : json()},
+      {"samples_to_target", quality.reached ? json(quality.at_target.samples) : json()},
       {"samples_per_s", samples_per_second(record)},
       {"bytes_sent", sum(record.nodes, [](const NodeReport& n) { return double(n.bytes_sent); })},
       {"messages", sum(record.nodes, [](const NodeReport& n) { return double(n.messages); })},
       {"staleness",
-       {{"mean", record.nodes.empty()
-                     ? 0.0
-                     : sum(record.nodes, [](const NodeReport& n) { return n.staleness_mean; }) /
-                           static_cast<double>(record.nodes.size())},
-        {"max", largest(record.nodes, [](const NodeReport& n) { return n.staleness_max; })}}},
+       {{"mean", fresh.staleness_mean},
+        {"max", fresh.staleness_max},
+        {"histogram", fresh.histogram}}},
+      {"age_s", {{"mean", fresh.age_mean_s}, {"max", fresh.age_max_s}}},
+      {"update_order", fresh.disorder},
       {"energy", {{"joules", record.joules}, {"method", record.energy_method}}},
+      {"co2e", {{"grams", record.co2e.value}, {"method", record.co2e.method}}},
+      {"cost",
+       {{"amount", record.cost.value},
+        {"currency", job.footprint.currency},
+        {"method", record.cost.method}}},
       {"parameters_sha256", record.nodes.empty() ? "" : record.nodes.front().parameters_sha256},
-      {"evaluations", std::move(curve)},
-      {"nodes", std::move(nodes)},
+      {"evaluations", learning_curve(record.nodes, record.virtual_clock ? 0 : record.data_s)},
+      {"nodes", node_rows(record.nodes)},
+      {"links", link_rows(record.nodes)},
+      {"timeline", step_timeline(record.nodes)},
       {"versions", library_versions()},
       {"machine", machine_description()},
       {"folder", record.folder}};
-  for (const char* count : {"steps", "bytes_sent", "messages"})
+  for (const char* count : {"steps", "samples", "bytes_sent", "messages"})
     result[count] = static_cast<uint64_t>(result[count].get<double>());
   if (!record.error.empty()) result["error"] = record.error;
   return result;

@@ -6,29 +6,13 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "jobs/footprint.h"
 #include "jobs/job.h"
-#include "strategies/recorder.h"
+#include "jobs/node_report.h"
 
 namespace tutti {
 
-inline constexpr int kRunSchema = 1;
-
-// One node's account of its part. Travels from the node to the launcher as JSON.
-struct NodeReport {
-  int rank = 0;
-  double total_s = 0;  // of training, evaluation included
-  double compute_s = 0, communicate_s = 0, aggregate_s = 0, wait_s = 0;
-  double cpu_s = 0;
-  double peak_memory_bytes = 0;
-  uint64_t bytes_sent = 0, messages = 0;
-  int64_t steps = 0, samples = 0;
-  double staleness_mean = 0, staleness_max = 0;
-  double test_quality = -1;  // negative: not measured
-  std::string parameters_sha256;
-  std::vector<EvaluationRow> evaluations;  // of rank 0
-};
-std::string to_text(const NodeReport& report);
-NodeReport node_report(const std::string& text);  // throws DataError
+inline constexpr int kRunSchema = 2;
 
 struct RunRecord {
   std::string status;  // done | diverged | peer lost | interrupted | failed
@@ -40,8 +24,11 @@ struct RunRecord {
   bool virtual_clock = false;
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics
+  double wall_s = 0;  // that the run took here, whatever its clock
   double joules = 0;
   std::string energy_method;
+  Figure co2e;                    // grams
+  Figure cost;                    // in the currency of the job
   std::vector<NodeReport> nodes;  // those that reported
   std::vector<NodeOutcome> outcomes;
 };

@@ -146,6 +146,8 @@ class AllReduceStrategy : public Strategy {
            (plan.task.deterministic ? count * sizeof(ExactSum) : 0);
   }
 
+  std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
+
   StepCost step_cost(const Plan& plan) const override {
     StepCost most;
     const size_t element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
@@ -199,6 +201,13 @@ std::vector<Range> make_buckets(const Architecture& architecture, double bucket_
   }
   if (!open.empty()) buckets.push_back(open);
   return buckets;
+}
+
+std::vector<Variant> allreduce_variants() {
+  std::vector<Variant> variants;
+  for (const TopologyEntry& entry : topology_catalog())
+    variants.push_back({std::string(entry.name), {fmt::format("topology={}", entry.name)}});
+  return variants;
 }
 
 std::unique_ptr<Strategy> make_allreduce() { return std::make_unique<AllReduceStrategy>(); }

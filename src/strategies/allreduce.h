@@ -16,6 +16,7 @@ struct AllReduceConfig {
 };
 
 std::unique_ptr<Strategy> make_allreduce();
+std::vector<Variant> allreduce_variants();  // one per topology
 
 // Cuts the parameters into buckets that end at parameter borders, last layers first.
 std::vector<Range> make_buckets(const Architecture& architecture, double bucket_bytes);

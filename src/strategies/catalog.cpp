@@ -9,8 +9,9 @@ namespace tutti {
 
 const std::vector<StrategyEntry>& strategy_catalog() {
   static const std::vector<StrategyEntry> entries = {
-      {"solo", "one worker alone: the baseline", make_solo},
-      {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce},
+      {"solo", "one worker alone: the baseline", make_solo, solo_variants},
+      {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
+       allreduce_variants},
   };
   return entries;
 }
@@ -26,5 +27,9 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
 }
 
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
+
+std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
+
+void Strategy::fit(ClusterConfig&) const {}
 
 }  // namespace tutti

@@ -1,7 +1,7 @@
-// What a node writes down while it trains: a row per step, a row per evaluation.
+// What a node writes down while it trains: a row per step, a row per evaluation, and for each
+// update that it applied how old the gradient in it was.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -20,8 +20,28 @@ struct EvaluationRow {
   int64_t step = 0;
   double time_s = 0;
   double epoch = 0;
-  double loss = 0;
-  double quality = 0;  // accuracy, or mean squared error
+  int64_t samples = 0;  // of all workers, so far
+  double loss = 0;      // NaN when only costs are simulated
+  double quality = 0;   // accuracy, or mean squared error; NaN likewise
+};
+
+// An update to the parameters that this node holds, at the moment it is applied.
+struct Applied {
+  int64_t round = 0;     // which of its author's steps the update is
+  double staleness = 0;  // updates that were missing from the parameters it was computed on
+  double age_s = 0;      // since those parameters were read
+};
+
+// Over all that was applied: the ages of gradients, in updates and in seconds.
+struct Freshness {
+  static constexpr size_t kBuckets = 64;  // of the histogram; the last one also counts all above
+  int64_t count = 0;
+  double staleness_mean = 0, staleness_max = 0;
+  double age_mean_s = 0, age_max_s = 0;
+  std::vector<int64_t> histogram;  // updates of staleness 0, 1, ...; no longer than it needs to be
+  // How far the order departs from the synchronous one, which applies all of a round before any of
+  // the next: the share of pairs of updates from different rounds that came in reverse.
+  double disorder = 0;
 };
 
 class Recorder {
@@ -40,28 +60,20 @@ class Recorder {
     evaluations_.push_back(row);
     if (on_evaluation_) on_evaluation_(row);
   }
-  // How many updates were missing from the parameters a gradient was computed on.
-  void staleness(double updates) {
-    staleness_sum_ += updates;
-    staleness_max_ = std::max(staleness_max_, updates);
-    ++staleness_count_;
-  }
+  void applied(const Applied& update);
 
   const std::vector<StepRow>& steps() const { return steps_; }
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
-  double staleness_mean() const {
-    return staleness_count_ ? staleness_sum_ / static_cast<double>(staleness_count_) : 0;
-  }
-  double staleness_max() const { return staleness_max_; }
+  Freshness freshness() const;
 
  private:
   OnStep on_step_;
   OnEvaluation on_evaluation_;
   std::vector<StepRow> steps_;
   std::vector<EvaluationRow> evaluations_;
-  double staleness_sum_ = 0;
-  double staleness_max_ = 0;
-  int64_t staleness_count_ = 0;
+  std::vector<int64_t> rounds_;  // of the updates, in the order they were applied
+  double staleness_sum_ = 0, age_sum_s_ = 0;
+  Freshness totals_;
 };
 
 }  // namespace tutti

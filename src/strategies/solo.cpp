@@ -38,6 +38,18 @@ class Solo : public Strategy {
     return {"single node", "none", "centralised", "synchronous", "none"};
   }
 
+  std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
+
+  void fit(ClusterConfig& cluster) const override {
+    cluster.workers = cluster.racks = 1;
+    std::vector<double>& factors = cluster.speed_factors;
+    if (!factors.empty()) factors.erase(factors.begin() + 1, factors.end());
+    std::erase_if(cluster.stragglers, [](const StragglerConfig& s) { return s.node > 0; });
+    for (FaultConfig& fault : cluster.faults)
+      std::erase_if(fault.nodes, [](int64_t node) { return node > 0; });
+    std::erase_if(cluster.faults, [](const FaultConfig& f) { return f.nodes.empty(); });
+  }
+
   StepCost step_cost(const Plan& plan) const override {
     const auto parameters = static_cast<double>(plan.architecture.parameter_count);
     return {.extra_memory = plan.task.deterministic ? parameters * sizeof(ExactSum) : 0};
@@ -50,6 +62,8 @@ class Solo : public Strategy {
 };
 
 }  // namespace
+
+std::vector<Variant> solo_variants() { return {{"solo", {}}}; }
 
 std::unique_ptr<Strategy> make_solo() { return std::make_unique<Solo>(); }
 

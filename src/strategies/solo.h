@@ -8,5 +8,6 @@
 namespace tutti {
 
 std::unique_ptr<Strategy> make_solo();
+std::vector<Variant> solo_variants();
 
 }  // namespace tutti

@@ -69,15 +69,28 @@ class Strategy {
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;
+  // Names the class of strategies that compute the same parameters for this task; the equivalence
+  // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
+  virtual std::string equivalence(const TaskConfig& task) const;
+  // Makes what this architecture can use out of a cluster that was described for others.
+  virtual void fit(ClusterConfig& cluster) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not
   // change.
   virtual void run(Context& context) const = 0;
+};
+
+// One configuration of an architecture, under the name by which a comparison shows it.
+struct Variant {
+  std::string name;                   // "ring"
+  std::vector<std::string> settings;  // below [strategy], e.g. "topology=ring"
 };
 
 struct StrategyEntry {
   std::string_view name;
   std::string_view summary;
   std::unique_ptr<Strategy> (*make)();
+  // What `tutti compare --strategies all` runs of it.
+  std::vector<Variant> (*variants)();
 };
 const std::vector<StrategyEntry>& strategy_catalog();
 std::unique_ptr<Strategy> make_strategy(std::string_view kind);

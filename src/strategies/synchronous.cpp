@@ -46,6 +46,7 @@ class Trainer {
 
   void take_step(int64_t step, double rate) {
     const auto tag_step = static_cast<uint64_t>(steps_);
+    const double began_s = elapsed_s();
     const int64_t count = batches_.count(step);
     const auto scale = 1.0f / static_cast<float>(count);
     const double loss = context_.task.deterministic ? exact_gradient(step, scale, tag_step)
@@ -61,7 +62,7 @@ class Trainer {
     }
     ++steps_;
     samples_ += count;
-    context_.recorder.staleness(0);
+    context_.recorder.applied({.round = steps_, .staleness = 0, .age_s = elapsed_s() - began_s});
     context_.recorder.step(
         {.step = steps_, .time_s = elapsed_s(), .loss = loss, .rate = rate, .samples = samples_});
   }
@@ -120,10 +121,10 @@ class Trainer {
     const Quality quality = evaluate_together(
         context_, context_.data.splits.validation,
         Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
-    if (context_.node.clock().cost_only()) return false;  // it took its time, but measured nothing
     context_.recorder.evaluation({.step = steps_,
                                   .time_s = elapsed_s(),
                                   .epoch = epoch,
+                                  .samples = samples_,
                                   .loss = quality.loss,
                                   .quality = quality.quality});
     return reached(context_, quality.quality);
@@ -142,6 +143,10 @@ class Trainer {
 };
 
 }  // namespace
+
+std::string synchronous_class(const TaskConfig& task) {
+  return task.partition == "global" ? "synchronous" : "";
+}
 
 void train_synchronously(Context& context, GradientExchange& exchange) {
   Trainer(context, exchange).run();

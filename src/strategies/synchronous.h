@@ -20,6 +20,11 @@ class GradientExchange {
   virtual void finish_exact(uint64_t step) = 0;
 };
 
+// The class of strategies whose parameters are those of one worker alone, bitwise with
+// deterministic = true and up to rounding without. With other partitions than "global" the batches
+// depend on the workers.
+std::string synchronous_class(const TaskConfig& task);
+
 void train_synchronously(Context& context, GradientExchange& exchange);
 
 }  // namespace tutti

@@ -102,6 +102,7 @@ TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {
   ClusterConfig config = virtual_cluster(2);
   config.idle_watts = 40;
   config.busy_watts = 100;
+  config.link_idle_watts = config.link_busy_watts = 0;
   const auto body = [](Node& node) -> std::string {
     if (node.endpoint().rank() == 0) node.clock().charge({4e9, 0});
     node.clock().sleep(10 - node.clock().now());
@@ -118,6 +119,35 @@ TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {
   crash.nodes = {0};
   config.faults = {crash};
   EXPECT_NEAR(simulate(config, body).joules, 2 * 100 + 10 * 40, 1e-6);
+}
+
+// A link that carries bytes for t seconds one way takes half of its additional power for t.
+TEST(VirtualEnergy, OfLinksGrowsWithTheBytes) {
+  ClusterConfig config = virtual_cluster(4);
+  config.idle_watts = config.busy_watts = 0;
+  config.link_idle_watts = 2;
+  config.link_busy_watts = 6;
+  const auto joules = [&](Rank to) {
+    return simulate(config,
+                    [&](Node& node) -> std::string {
+                      std::vector<std::byte> bytes(10'000'000);
+                      Handle handle;
+                      if (node.endpoint().rank() == 0)
+                        handle = node.endpoint().send(to, Tag(Purpose::kUser, 0), bytes);
+                      if (node.endpoint().rank() == to)
+                        handle = node.endpoint().receive(0, Tag(Purpose::kUser, 0), bytes);
+                      if (handle.pending()) node.endpoint().wait(handle, 100);
+                      node.clock().sleep(10 - node.clock().now());
+                      return "";
+                    })
+        .joules;
+  };
+  const double on_wire_s = 10e6 / 0.957 / config.bandwidth;
+  EXPECT_NEAR(joules(1), 4 * 2 * 10 + 2 * on_wire_s * 2, 1e-6);  // two links
+  config.racks = 2;
+  config.rack_bandwidth = config.bandwidth;
+  EXPECT_NEAR(joules(1), 6 * 2 * 10 + 2 * on_wire_s * 2, 1e-6);
+  EXPECT_NEAR(joules(3), 6 * 2 * 10 + 4 * on_wire_s * 2, 1e-6);  // and two uplinks
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/random.h"
-#include "jobs/energy.h"
 
 namespace tutti {
 namespace {
@@ -29,12 +29,22 @@ NodeReport example(int rank) {
   report.messages = 7;
   report.steps = 100 - rank;
   report.samples = 2000;
-  report.staleness_mean = 0.5;
-  report.staleness_max = 3 + rank;
+  report.freshness.count = 1 + 2 * rank;
+  report.freshness.staleness_mean = 0.5 + rank;
+  report.freshness.staleness_max = 3 + rank;
+  report.freshness.age_mean_s = 0.25;
+  report.freshness.histogram = {2, 0, 1};
+  report.reference_flops = 1e10 * (1 + rank);
+  report.role = "worker";
+  report.links = {{1 - rank, 1000}};
+  report.traffic = {{2.0, 100}, {4.0, 300}};
+  report.step_ends = {5, 7, 9};
+  report.timeline = {{Phase::kCompute, 4, 6}, {Phase::kWait, 6, 7.5}, {Phase::kOther, 8, 9}};
   report.test_quality = 0.75;
   report.parameters_sha256 = std::string(64, 'a');
   if (rank == 0)
-    report.evaluations = {{10, 1.5, 0.5, 0.9, 0.6}, {20, 3.0, 1, 0.7, 0.9}, {30, 4, 2, 0.8, 0.8}};
+    report.evaluations = {
+        {10, 1.5, 0.5, 640, 0.9, 0.6}, {20, 3.0, 1, 1280, 0.7, 0.9}, {30, 4, 2, 1920, NAN, 0.8}};
   return report;
 }
 
@@ -111,9 +121,22 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(wall["bytes_sent"], (uint64_t{1} << 41) + 1);
   EXPECT_EQ(wall["messages"], 14);
   EXPECT_EQ(wall["peak_memory_bytes"], 2e9);
-  EXPECT_EQ(wall["staleness"]["mean"], 0.5);
+  EXPECT_EQ(wall["staleness"]["mean"], (1 * 0.5 + 3 * 1.5) / 4);  // over updates, not nodes
   EXPECT_EQ(wall["staleness"]["max"], 4);
-  EXPECT_EQ(wall["evaluations"].size(), 3u);
+  EXPECT_EQ(wall["staleness"]["histogram"], json({4, 0, 2}));
+  EXPECT_EQ(wall["age_s"]["mean"], 0.25);
+  EXPECT_EQ(wall["steps_to_target"], 20);
+  EXPECT_EQ(wall["samples_to_target"], 1280);
+  EXPECT_DOUBLE_EQ(wall["time"]["normalised"], 1.5e10 / 20e9);
+  EXPECT_EQ(wall["links"], json({{0, 1, 1000}, {1, 0, 1000}}));
+  ASSERT_EQ(wall["evaluations"].size(), 3u);
+  EXPECT_EQ(wall["evaluations"][0]["bytes"], 2 * 75);     // between the points 0 and 100
+  EXPECT_EQ(wall["evaluations"][1]["bytes"], 2 * 200);    // and 100 and 300
+  EXPECT_EQ(wall["evaluations"][1]["time_s"], 3.5);       // as time to target counts it
+  EXPECT_TRUE(wall["evaluations"][2]["loss"].is_null());  // not a number
+  ASSERT_EQ(wall["timeline"].size(), 2u);                 // from the first step's end to the
+  EXPECT_EQ(wall["timeline"][0]["intervals"],             // second's
+            json({{"compute", 0, 1}, {"wait", 1, 2}}));
   EXPECT_EQ(json::parse(json_text(wall)), wall);
 
   record.virtual_clock = true;
@@ -156,16 +179,6 @@ TEST(RunRecord, AnyPathIsJson) {
   RunRecord record;
   record.folder = "runs/\xfe";
   EXPECT_TRUE(json::parse(json_text(to_json(record, job)), nullptr, false).is_object());
-}
-
-// 2 threads of 4 W at half load for 10 s: (8 x (0.1 + 0.9 / 8) + 10) x 10.
-TEST(Energy, FollowsTheFormula) {
-  EXPECT_DOUBLE_EQ(estimate_energy(10, 10, 2).joules, (8 * (0.1 + 0.9 * 0.125) + 10) * 10);
-  EXPECT_DOUBLE_EQ(estimate_energy(1, 0, 4).joules, 16 * 0.1 + 10);     // idle
-  EXPECT_DOUBLE_EQ(estimate_energy(2, 8, 4).joules, (16 + 10) * 2.0);   // all busy
-  EXPECT_DOUBLE_EQ(estimate_energy(2, 99, 4).joules, (16 + 10) * 2.0);  // never more than that
-  EXPECT_EQ(estimate_energy(0, 0, 2).joules, 0);
-  EXPECT_TRUE(estimate_energy(1, 1, 2).method.starts_with("estimated"));
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ class ProcessEndpoint : public Endpoint {
   Completion cancel(Handle& handle) override;
   Window* open_window(size_t bytes, double timeout_s) override;
   Traffic traffic() const override { return reactor_.transport().traffic(); }
+  std::vector<uint64_t> bytes_by_peer() const override {
+    return reactor_.transport().bytes_by_peer();
+  }
 
  private:
   // Ends the handle and returns how its operation ended.

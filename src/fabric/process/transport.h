@@ -45,6 +45,7 @@ class Transport {
 
   OperationTable& operations() { return operations_; }
   Traffic traffic() const { return traffic_; }
+  std::vector<uint64_t> bytes_by_peer() const;
 
   void progress();
   bool arm();  // false: there is something to do already
@@ -57,6 +58,7 @@ class Transport {
     uint32_t incarnation = 0;
     std::unique_ptr<Channel> channel;
     std::deque<Operation*> queue;  // sends that cannot begin yet, in order
+    uint64_t bytes_sent = 0;
   };
   struct Pull {
     Channel* channel;

@@ -32,6 +32,7 @@ Operation& Transport::send(Rank to, Tag tag, std::span<const std::byte> data) {
   }
   ++traffic_.messages_sent;
   traffic_.bytes_sent += data.size();
+  other.bytes_sent += data.size();
   if (!other.channel) dial(to);
   if (!other.channel->connected() || !other.queue.empty() || !transmit(operation)) {
     operation.phase = Phase::kQueued;
@@ -39,6 +40,12 @@ Operation& Transport::send(Rank to, Tag tag, std::span<const std::byte> data) {
     ++queued_;
   }
   return operation;
+}
+
+std::vector<uint64_t> Transport::bytes_by_peer() const {
+  std::vector<uint64_t> bytes;
+  for (const Peer& other : peers_) bytes.push_back(other.bytes_sent);
+  return bytes;
 }
 
 bool Transport::transmit(Operation& operation) {

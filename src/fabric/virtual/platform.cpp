@@ -98,7 +98,7 @@ void start_simulator() {
 }
 
 Platform::Platform(const ClusterConfig& config, int nodes)
-    : nodes_per_host_(config.nodes_per_host) {
+    : config_(config), nodes_per_host_(config.nodes_per_host) {
   s4u::NetZone* root = s4u::create_star_zone("cluster");
   std::vector<Segment> racks;
   if (config.racks > 1)
@@ -106,8 +106,9 @@ Platform::Platform(const ClusterConfig& config, int nodes)
       racks.push_back(make_rack(root, config, rack));
 
   for (int64_t first = 0; first < nodes; first += nodes_per_host_) {
+    rack_of_host_.push_back(rack_of(config, first));
     s4u::NetZone* zone =
-        racks.empty() ? root : racks[static_cast<size_t>(rack_of(config, first))].zone;
+        racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_.back())].zone;
     const int64_t cores = std::min(nodes_per_host_, nodes - first);
     hosts_.push_back(make_host(zone, config, hosts_.size(), static_cast<int>(cores)));
   }
@@ -119,10 +120,24 @@ void Platform::compute(Rank rank, double seconds) const {
   host_of(rank)->execute(seconds * kNominalSpeed);
 }
 
+void Platform::carry(Rank from, Rank to, size_t bytes) {
+  if (same_host(from, to)) return;
+  const double wire_bytes = static_cast<double>(bytes) / kBandwidthFactor;
+  link_seconds_ += 2 * wire_bytes / config_.bandwidth;
+  if (rack_of_host_[host_index(from)] != rack_of_host_[host_index(to)])
+    link_seconds_ += 2 * wire_bytes / config_.rack_bandwidth;
+}
+
+// A link's power grows with its load, so what it takes beyond its idle power depends on the bytes
+// alone and not on when they travelled.
 double Platform::joules() const {
   double sum = 0;
   for (const s4u::Host* host : hosts_) sum += sg_host_get_consumed_energy(host);
-  return sum;
+  if (hosts_.size() < 2) return sum;  // no network
+  const double links = static_cast<double>(hosts_.size()) +
+                       static_cast<double>(config_.racks > 1 ? config_.racks : 0);
+  return sum + links * config_.link_idle_watts * s4u::Engine::get_clock() +
+         link_seconds_ * (config_.link_busy_watts - config_.link_idle_watts) / 2;
 }
 
 }  // namespace tutti::simulation

@@ -22,14 +22,19 @@ class Platform {
   bool one_host() const { return hosts_.size() == 1; }
   // Occupies one node's share of its host for so long; the calling actor waits.
   void compute(Rank rank, double seconds) const;
-  double joules() const;  // of all hosts until now
+  // Counts bytes that travel, for the energy of the links on their way.
+  void carry(Rank from, Rank to, size_t bytes);
+  double joules() const;  // of all hosts and links until now
 
  private:
   size_t host_index(Rank rank) const {
     return static_cast<size_t>(rank) / static_cast<size_t>(nodes_per_host_);
   }
+  ClusterConfig config_;
   int64_t nodes_per_host_;
   std::vector<simgrid::s4u::Host*> hosts_;
+  std::vector<int64_t> rack_of_host_;
+  double link_seconds_ = 0;  // that one direction of some link was busy, summed over all
 };
 
 }  // namespace tutti::simulation

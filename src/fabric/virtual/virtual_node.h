@@ -25,6 +25,9 @@ class VirtualEndpoint final : public Endpoint {
   Completion cancel(Handle& handle) override;
   Window* open_window(size_t bytes, double timeout_s) override;
   Traffic traffic() const override { return world_.participant(rank_).traffic; }
+  std::vector<uint64_t> bytes_by_peer() const override {
+    return world_.participant(rank_).bytes_by_peer;
+  }
 
  private:
   // The first of these handles that has ended, or that a loss ends.

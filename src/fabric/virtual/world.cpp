@@ -60,6 +60,7 @@ void World::start(Rank rank) {
   node.blocked = node.woken = node.expired = node.deadlocked = node.cut_off = false;
   node.waiting = nullptr;
   node.traffic = {};
+  node.bytes_by_peer.assign(roles_.size(), 0);
   node.started_s = now();
   node.busy_s = 0;
   node.wakeup = simgrid::s4u::Semaphore::create(0);

@@ -45,6 +45,7 @@ struct Participant {
   const Waiting* waiting = nullptr;
   Members members;
   Traffic traffic;
+  std::vector<uint64_t> bytes_by_peer;
   double started_s = 0;
   double busy_s = 0;
   uint32_t charges = 0;  // not reset by a restart, so that no random number is used twice
@@ -81,6 +82,7 @@ class World {
   const std::vector<std::string>& roles() const { return roles_; }
   int size() const { return static_cast<int>(roles_.size()); }
   Participant& participant(Rank rank) { return participants_[static_cast<size_t>(rank)]; }
+  Platform& platform() { return platform_; }
   const Platform& platform() const { return platform_; }
   Agenda& agenda() { return agenda_; }
   Transfers& transfers() { return transfers_; }

@@ -1,0 +1,103 @@
+// Energy, CO2e and money: the formulas, and counters that start again.
+#include "jobs/energy.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "jobs/footprint.h"
+
+namespace tutti {
+namespace {
+
+// 2 threads of 4 W at half load for 10 s: (8 x (0.1 + 0.9 / 8) + 10) x 10.
+TEST(Energy, FollowsTheFormula) {
+  EXPECT_DOUBLE_EQ(estimate_energy(10, 10, 2).joules, (8 * (0.1 + 0.9 * 0.125) + 10) * 10);
+  EXPECT_DOUBLE_EQ(estimate_energy(1, 0, 4).joules, 16 * 0.1 + 10);     // idle
+  EXPECT_DOUBLE_EQ(estimate_energy(2, 8, 4).joules, (16 + 10) * 2.0);   // all busy
+  EXPECT_DOUBLE_EQ(estimate_energy(2, 99, 4).joules, (16 + 10) * 2.0);  // never more than that
+  EXPECT_EQ(estimate_energy(0, 0, 2).joules, 0);
+  EXPECT_TRUE(estimate_energy(1, 1, 2).method.starts_with("estimated"));
+}
+
+// A known processor instead of 4 W a thread.
+TEST(Energy, TakesTheStatedPower) {
+  EXPECT_DOUBLE_EQ(estimate_energy(2, 8, 4, 65).joules, (65 + 10) * 2.0);
+}
+
+class Counters : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(root_);
+    add("intel-rapl:0", "package-0", 1'000'000);
+    add("intel-rapl:0:0", "core", 500'000);  // part of the package
+    add("intel-rapl:0:1", "dram", 2'000'000);
+    add("intel-rapl:1", "psys", 9'000'000);  // the whole machine, the package included
+    add("dtpm", "package-9", 1);             // something else
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void add(const std::string& zone, const std::string& name, uint64_t value) {
+    std::filesystem::create_directories(root_ + "/" + zone);
+    std::ofstream(root_ + "/" + zone + "/name") << name << "\n";
+    std::ofstream(root_ + "/" + zone + "/max_energy_range_uj") << 10'000'000 << "\n";
+    set(zone, value);
+  }
+  void set(const std::string& zone, uint64_t value) {
+    std::ofstream(root_ + "/" + zone + "/energy_uj") << value << "\n";
+  }
+  std::string root_ = testing::TempDir() + "tutti-powercap";
+};
+
+TEST_F(Counters, AddUpPackageAndMemoryOnly) {
+  EnergyCounters counters(root_);
+  ASSERT_TRUE(counters.available());
+  set("intel-rapl:0", 4'000'000);
+  set("intel-rapl:0:0", 3'000'000);
+  set("intel-rapl:0:1", 2'500'000);
+  set("intel-rapl:1", 9'900'000);
+  counters.sample();
+  EXPECT_DOUBLE_EQ(counters.joules(), 3.5);
+  EXPECT_TRUE(counters.method().starts_with("measured"));
+  EXPECT_NE(counters.method().find("dram"), std::string::npos);
+}
+
+TEST_F(Counters, StartAgainAtZero) {
+  EnergyCounters counters(root_);
+  for (int turn = 0; turn < 3; ++turn) {
+    set("intel-rapl:0", 9'000'000);  // 8 J more in the first turn, 6 J in the later ones
+    counters.sample();
+    set("intel-rapl:0", 3'000'000);  // wraps at 10 J: 4 J more
+    counters.sample();
+  }
+  EXPECT_DOUBLE_EQ(counters.joules(), 8 + 4 + 2 * (6 + 4));
+}
+
+TEST_F(Counters, AreAbsentWithoutTheKernelsHelp) {
+  EXPECT_FALSE(EnergyCounters(root_ + "/missing").available());
+  std::filesystem::remove(root_ + "/intel-rapl:0/energy_uj");
+  std::filesystem::remove(root_ + "/intel-rapl:0:1/energy_uj");
+  EXPECT_FALSE(EnergyCounters(root_).available());
+}
+
+TEST(Footprint, FollowsTheGrid) {
+  FootprintConfig config;
+  EXPECT_DOUBLE_EQ(co2e_grams(config, 3.6e6).value, 475);
+  config.country = "FRA";
+  EXPECT_DOUBLE_EQ(co2e_grams(config, 7.2e6).value, 112);
+  EXPECT_NE(co2e_grams(config, 1).method.find("56 g/kWh (mean of FRA, 2023)"), std::string::npos);
+  config.intensity = 100;
+  EXPECT_DOUBLE_EQ(co2e_grams(config, 3.6e6).value, 100);
+  EXPECT_NE(co2e_grams(config, 1).method.find("as set"), std::string::npos);
+}
+
+TEST(Footprint, CostIsMachinesTimesTime) {
+  FootprintConfig config;
+  config.price = 0.5;
+  config.currency = "USD";
+  EXPECT_DOUBLE_EQ(cost_of(config, 8, 1800).value, 2);
+  EXPECT_EQ(cost_of(config, 8, 1800).method, "8 machines x time x 0.5 USD an hour");
+}
+
+}  // namespace
+}  // namespace tutti
