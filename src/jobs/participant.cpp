@@ -156,7 +156,7 @@ class Participant {
     Context context = make_context(window);
     job.strategy->run(context);
     trained_s_ = node_.clock().now();
-    trained_bytes_ = node_.endpoint().traffic().bytes_sent;
+    note_traffic();
     watch_.enter(Phase::kOther);
   }
 
@@ -204,9 +204,10 @@ class Participant {
                    log_};
   }
 
-  // The final quality, on samples that nothing was chosen by. Not part of the training time.
+  // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of
+  // its traffic.
   void measure_test() {
-    if (stage_.data.splits.test.empty() || node_.clock().cost_only()) return;
+    if (stage_.data.splits.test.empty()) return;
     Recorder unused;
     Stopwatch untimed(node_.clock());
     Context context{node_,
@@ -220,11 +221,21 @@ class Participant {
                     unused,
                     log_};
     const Tag tag(Purpose::kEvaluation, recorder_.steps().size(), kTestPart);
-    report_.test_quality = evaluate_together(context, stage_.data.splits.test, tag).quality;
+    const Quality quality = evaluate_together(context, stage_.data.splits.test, tag);
+    if (!node_.clock().cost_only()) report_.test_quality = quality.quality;
+  }
+
+  void note_traffic() {
+    const Traffic traffic = node_.endpoint().traffic();
+    report_.bytes_sent = traffic.bytes_sent;
+    report_.messages = traffic.messages_sent;
+    report_.links.clear();
+    const std::vector<uint64_t> sent = node_.endpoint().bytes_by_peer();
+    for (size_t peer = 0; peer < sent.size(); ++peer)
+      if (sent[peer] > 0) report_.links.emplace_back(static_cast<int>(peer), sent[peer]);
   }
 
   void finish_report() {
-    const Traffic traffic = node_.endpoint().traffic();
     watch_.enter(Phase::kOther);
     report_.rank = node_.endpoint().rank();
     report_.role = node_.endpoint().role(report_.rank);
@@ -235,16 +246,12 @@ class Participant {
     report_.wait_s = watch_.seconds(Phase::kWait);
     report_.cpu_s = node_.clock().busy_s();
     report_.peak_memory_bytes = peak_memory_bytes(stage_, node_.clock());
-    report_.bytes_sent = traffic.bytes_sent;
-    report_.messages = traffic.messages_sent;
     report_.steps = static_cast<int64_t>(recorder_.steps().size());
     report_.samples = recorder_.steps().empty() ? 0 : recorder_.steps().back().samples;
     report_.freshness = recorder_.freshness();
     report_.timeline = watch_.intervals();
-    const std::vector<uint64_t> sent = node_.endpoint().bytes_by_peer();
-    for (size_t peer = 0; peer < sent.size(); ++peer)
-      if (sent[peer] > 0) report_.links.emplace_back(static_cast<int>(peer), sent[peer]);
-    if (trained_s_ > 0) report_.traffic.emplace_back(report_.total_s, trained_bytes_);
+    if (trained_s_ == 0) note_traffic();  // it ended early
+    report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
     if (counters_ && counters_->available()) {
       counters_->sample();
       report_.joules = counters_->joules() - joules_before_;
@@ -274,7 +281,6 @@ class Participant {
   Stopwatch watch_;
   double started_s_;
   double trained_s_ = 0;
-  uint64_t trained_bytes_ = 0;
   std::optional<EnergyCounters> counters_;  // of rank 0, for its machine
   double joules_before_ = 0;
   double sampled_s_ = 0;
