@@ -29,6 +29,16 @@ struct ShowOptions : CommonOptions {
   std::vector<std::string> runs;  // folders of finished runs
 };
 
+struct AdviseCliOptions : CommonOptions {
+  std::string job;
+  std::vector<std::string> sets;
+  std::string cluster;
+  std::vector<std::string> strategies;
+  int seeds = 3;
+  bool quick = false;
+  bool declared = false;
+};
+
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
@@ -42,6 +52,7 @@ int run_train(const JobOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);
+int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_doctor(const CommonOptions& options);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);

@@ -142,6 +142,27 @@ int main(int argc, char** argv) {
   add_common(doctor_app, doctor);
   doctor_app->footer("Example: tutti doctor");
 
+  AdviseCliOptions advise;
+  auto* advise_app =
+      app.add_subcommand("advise", "Say which architecture to use for a job on a cluster");
+  advise_app->add_option("JOB", advise.job, "Job file with a target")->required();
+  advise_app
+      ->add_option("--cluster", advise.cluster,
+                   "File with a [cluster] table, or the name of one below recipes/clusters")
+      ->required();
+  advise_app->add_option("--set", advise.sets, "Override a setting of the job")
+      ->take_all()
+      ->allow_extra_args(false);
+  advise_app->add_option("--strategies", advise.strategies, "Only these, e.g. ring,butterfly")
+      ->delimiter(',');
+  advise_app->add_option("--seeds", advise.seeds, "Runs with real gradients")
+      ->check(CLI::Range(1, 100));
+  advise_app->add_flag("--quick", advise.quick, "Rank only, without what to change");
+  advise_app->add_flag("--declared-speed", advise.declared,
+                       "The cluster's speed is what this model gets there: do not measure here");
+  add_common(advise_app, advise);
+  advise_app->footer("Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g");
+
   BenchOptions bench;
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
   bench_app->add_option("WHAT", bench.what, "allreduce, train, virtual, deterministic or startup")
@@ -165,13 +186,14 @@ int main(int argc, char** argv) {
   }
 
   const bool json = train.json || check.json || predict.json || show.json || list.json ||
-                    doctor.json || bench.json;
+                    advise.json || doctor.json || bench.json;
   install_signal_handlers();
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
     if (*show_app) return run_show(show);
+    if (*advise_app) return run_advise(advise, stop_requested);
     if (*list_app) return run_list(kind, list);
     if (*doctor_app) return run_doctor(doctor);
     return run_bench(bench, stop_requested);

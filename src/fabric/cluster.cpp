@@ -61,7 +61,8 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
   v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
   v.quantity("link_idle_power", c.link_idle_watts, Unit::kWatts, "of a link with its two ports");
-  v.quantity("link_busy_power", c.link_busy_watts, Unit::kWatts, "of a link that is full both ways");
+  v.quantity("link_busy_power", c.link_busy_watts, Unit::kWatts,
+             "of a link that is full both ways");
   v.field("cost_only", c.cost_only, "skip the arithmetic: times and bytes without learning");
   v.tables(
       "stragglers", c.stragglers.size(),
@@ -113,6 +114,18 @@ void validate_cluster(const ClusterConfig& c) {
             "cluster.faults.nodes",
             fmt::format("a fault names node {}, but nodes are 0 to {}", node, c.workers - 1));
   }
+}
+
+void shrink_cluster(ClusterConfig& c, int64_t workers) {
+  if (c.workers <= workers) return;
+  c.workers = workers;
+  c.racks = std::min(c.racks, (workers + c.nodes_per_host - 1) / c.nodes_per_host);
+  if (!c.speed_factors.empty())
+    c.speed_factors.erase(c.speed_factors.begin() + workers, c.speed_factors.end());
+  std::erase_if(c.stragglers, [&](const StragglerConfig& s) { return s.node >= workers; });
+  for (FaultConfig& fault : c.faults)
+    std::erase_if(fault.nodes, [&](int64_t node) { return node >= workers; });
+  std::erase_if(c.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
 }
 
 int64_t rack_of(const ClusterConfig& c, int64_t node) {

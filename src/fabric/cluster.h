@@ -61,6 +61,9 @@ void visit(Visitor& visitor, ClusterConfig& config);
 // Throws ConfigError naming the two settings that contradict each other.
 void validate_cluster(const ClusterConfig& config);
 
+// Leaves the first `workers` nodes of a larger cluster, with what concerns them.
+void shrink_cluster(ClusterConfig& config, int64_t workers);
+
 // The rack of a node: nodes are dealt to racks in contiguous, nearly equal groups of hosts.
 int64_t rack_of(const ClusterConfig& config, int64_t node);
 

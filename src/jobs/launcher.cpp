@@ -86,14 +86,11 @@ void add_footprint(RunRecord& record, const Job& job) {
   record.cost = cost_of(job.footprint, machines, seconds);
 }
 
-}  // namespace
-
-RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
-  const auto data_start = std::chrono::steady_clock::now();
-  const auto [data, architecture] = prepare(job);
-
+RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOptions& options,
+              const std::atomic<bool>& stop) {
+  const auto& [data, architecture] = prepared;
   RunRecord record;
-  record.data_s = seconds_since(data_start);
+  record.data_s = data_s;
   record.virtual_clock = job.cluster.fabric == "virtual";
   record.metric = architecture.classification ? "accuracy" : "mse";
   record.higher_is_better = architecture.classification;
@@ -123,7 +120,7 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   judge(record);
   add_energy(record, job, figures);
   add_footprint(record, job);
-  record.wall_s = seconds_since(data_start);
+  record.wall_s = data_s + seconds_since(start);
   if (!options.keep_files) return record;
   try {
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
@@ -132,6 +129,20 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
     record.error += fmt::format("; and {}", error.what());  // the run's own end comes first
   }
   return record;
+}
+
+}  // namespace
+
+RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const Prepared prepared = prepare(job);
+  const double data_s = seconds_since(start);
+  return run(job, prepared, data_s, options, stop);
+}
+
+RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
+                 const std::atomic<bool>& stop) {
+  return run(job, prepared, 0, options, stop);
 }
 
 }  // namespace tutti

@@ -19,4 +19,8 @@ struct LaunchOptions {
 // Throws ConfigError or DataError before anything is started; afterwards every end is a record.
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop);
 
+// The same with data that was read before: for many runs of one task.
+RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
+                 const std::atomic<bool>& stop);
+
 }  // namespace tutti

@@ -40,15 +40,7 @@ class Solo : public Strategy {
 
   std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
 
-  void fit(ClusterConfig& cluster) const override {
-    cluster.workers = cluster.racks = 1;
-    std::vector<double>& factors = cluster.speed_factors;
-    if (!factors.empty()) factors.erase(factors.begin() + 1, factors.end());
-    std::erase_if(cluster.stragglers, [](const StragglerConfig& s) { return s.node > 0; });
-    for (FaultConfig& fault : cluster.faults)
-      std::erase_if(fault.nodes, [](int64_t node) { return node > 0; });
-    std::erase_if(cluster.faults, [](const FaultConfig& f) { return f.nodes.empty(); });
-  }
+  void fit(ClusterConfig& cluster) const override { shrink_cluster(cluster, 1); }
 
   StepCost step_cost(const Plan& plan) const override {
     const auto parameters = static_cast<double>(plan.architecture.parameter_count);

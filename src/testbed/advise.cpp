@@ -1,0 +1,123 @@
+#include "testbed/advise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "jobs/predict_cost.h"
+#include "testbed/choice.h"
+#include "testbed/model_cost.h"
+#include "testbed/validation.h"
+#include "testbed/what_if.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+// Real gradients of so many simulated workers are computed on this machine.
+constexpr int64_t kMostWorkers = 8;
+
+json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
+  const ClusterConfig& cluster = job.cluster;
+  return {
+      {"task",
+       {{"name", job.name},
+        {"data", job.task.data.kind},
+        {"model", job.task.model.kind},
+        {"target", job.task.target},
+        {"metric", prepared.architecture.classification ? "accuracy" : "mse"},
+        {"global_batch", job.task.global_batch},
+        {"parameters", prepared.architecture.parameter_count},
+        {"flops_per_sample", prepared.architecture.training_flops()}}},
+      {"cluster",
+       {{"workers", cluster.workers},
+        {"speed", cluster.speed_flops},
+        {"bandwidth", cluster.bandwidth},
+        {"latency_s", cluster.latency_s},
+        {"racks", cluster.racks},
+        {"nodes_per_host", cluster.nodes_per_host},
+        {"memory_bytes", cluster.memory_bytes}}},
+      {"model_cost",
+       {{"sample_s", cost.sample_s},
+        {"flops", cost.flops},
+        {"reference_flops", cost.reference_flops},
+        {"efficiency", cost.efficiency()}}},
+      {"simulation_error", {{"relative", kSimulationError}, {"source", kSimulationErrorSource}}},
+      {"obtained", "estimated: simulated step times x steps from real gradients"}};
+}
+
+}  // namespace
+
+json advise(const AdviseOptions& options, const Announce& announce, const std::atomic<bool>& stop) {
+  Job base = load_job(options.job.path, options.job.sets);
+  if (base.task.target <= 0)
+    throw ConfigError("task.target",
+                      "task.target is missing: advice is about the time to reach it; add "
+                      "task.target to the job, or --set task.target=0.9");
+  base.cluster = load_cluster(options.cluster);
+  Job loadable = base;  // the data alone: strategies are judged one by one
+  loadable.strategy = make_strategy("solo");
+  loadable.strategy->fit(loadable.cluster);
+  const Prepared prepared = prepare(loadable);
+
+  if (!options.declared) announce("measuring the model on this machine");
+  const ModelCost cost =
+      options.declared ? declared_model_cost(base, prepared) : measure_model_cost(base, prepared);
+  json advice = describe(base, prepared, cost);
+  advice["model_cost"]["obtained"] = options.declared ? "declared" : "measured";
+  ClusterConfig cluster = base.cluster;
+  cluster.speed_flops *= cost.efficiency();
+
+  std::vector<Choice> choices;
+  json refused = json::array();
+  std::map<std::string, Learning> classes;
+  for (Candidate& candidate : make_candidates(options.job, cluster, options.strategies)) {
+    try {
+      validate(candidate.job, prepared.data);
+    } catch (const ConfigError& error) {
+      refused.push_back({{"name", candidate.name}, {"reason", error.what()}});
+      continue;
+    }
+    announce(
+        fmt::format("simulating {} on {} workers", candidate.name, candidate.job.cluster.workers));
+    Choice choice;
+    choice.name = candidate.name;
+    choice.job = std::move(candidate.job);
+    choice.step = simulate_steps(choice.job, prepared, stop);
+    choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
+    choice.fits = choice.memory_bytes <= choice.job.cluster.memory_bytes;
+    const std::string equal = choice.job.strategy->equivalence(choice.job.task);
+    if (equal.empty() || !classes.contains(equal)) {
+      choice.learning =
+          measure_learning(choice.job, prepared, options.seeds, kMostWorkers, announce, stop);
+      if (!equal.empty()) classes[equal] = choice.learning;
+    } else {
+      choice.learning = classes[equal];
+    }
+    choices.push_back(std::move(choice));
+  }
+  if (choices.empty())
+    throw ConfigError("--strategies",
+                      "none of the strategies can run on this cluster: " +
+                          (refused.empty() ? "" : refused[0]["reason"].get<std::string>()));
+  rank(choices);
+
+  advice["choices"] = json::array();
+  for (const Choice& choice : choices) advice["choices"].push_back(to_json(choice));
+  advice["refused"] = refused;
+  const Choice& best = choices.front();
+  advice["memory"] = memory_advice(best, prepared);
+  if (options.quick || !best.reaches()) return advice;
+  const WhatIf what_if{prepared, announce, stop};
+  advice["bandwidth"] = what_if.bandwidth(choices);
+  advice["workers"] = what_if.workers(choices);
+  advice["batch"] = what_if.batch(best);
+  advice["compression"] = what_if.compression(best);
+  return advice;
+}
+
+}  // namespace tutti

@@ -1,0 +1,32 @@
+// Which architecture for this task on that cluster? Answered here, without owning the cluster:
+// the model's cost is measured, each architecture's messages are simulated at full scale, and the
+// steps to the target come from real gradients.
+#pragma once
+
+#include <atomic>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "testbed/candidates.h"
+#include "testbed/learning.h"
+
+namespace tutti {
+
+struct AdviseOptions {
+  JobSource job;
+  std::string cluster;                  // a file, or a recipe's name
+  std::vector<std::string> strategies;  // variants; empty: all
+  int seeds = 3;
+  bool quick = false;     // rank only: no what-ifs
+  bool declared = false;  // the cluster's speed is what this model gets: do not measure
+};
+
+// The advice as JSON. Throws ConfigError when the job has no target to reach.
+nlohmann::json advise(const AdviseOptions& options, const Announce& announce,
+                      const std::atomic<bool>& stop);
+
+// For people.
+std::string advice_text(const nlohmann::json& advice);
+
+}  // namespace tutti

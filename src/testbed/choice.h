@@ -1,0 +1,39 @@
+// One architecture judged for one cluster: what it takes to reach the target, and why.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "testbed/learning.h"
+#include "testbed/step_simulation.h"
+
+namespace tutti {
+
+struct Choice {
+  std::string name;
+  Job job;  // on its cluster
+  StepFigures step;
+  Learning learning;
+  double memory_bytes = 0;  // of the node that needs most
+  bool fits = true;
+
+  bool reaches() const { return learning.reached > 0; }
+  double time_s() const {
+    return learning.steps * step.step_s + learning.evaluations * step.evaluation_s;
+  }
+  double joules() const { return time_s() * step.watts; }
+  // Relative error of the time: the spreads over seeds and stragglers and the error of simulated
+  // times against measured ones, taken as independent.
+  double error() const;
+};
+
+// In the order in which to choose: those that reach the target and fit, fastest first.
+void rank(std::vector<Choice>& choices);
+
+// What its time goes into, in sentences.
+std::vector<std::string> reasons(const Choice& choice);
+
+nlohmann::json to_json(const Choice& choice);
+
+}  // namespace tutti

@@ -1,0 +1,46 @@
+// How long a task takes to learn, in steps: from runs with real gradients, on as many simulated
+// nodes as this machine can compute for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "jobs/job.h"
+
+namespace tutti {
+
+struct Learning {
+  std::string method;   // how it was found, and what was taken over from smaller runs
+  int64_t workers = 1;  // that computed
+  int64_t global_batch = 0;
+  int runs = 0, reached = 0;  // one run per seed
+  double steps = 0;           // to the target: mean over the seeds that reached it
+  double error = 0;           // relative: half the spread over the seeds
+  double evaluations = 0;     // until then, likewise
+  double best_quality = 0;    // mean over the seeds, of those that did not reach it too
+};
+
+// Says what is going on; called before each run.
+using Announce = std::function<void(const std::string&)>;
+
+// `job` is a candidate on its full cluster. Members of an equivalence class learn like one worker
+// alone, who computes for them; others run on at most `most_workers`.
+Learning measure_learning(const Job& job, const Prepared& prepared, int seeds, int64_t most_workers,
+                          const Announce& announce, const std::atomic<bool>& stop);
+
+// Steps to the target against the global batch: S(B) = S_min (1 + B_c / B), the relation between
+// data and steps that gradients with noise lead to. Below B_c twice the batch nearly halves the
+// steps; above it the samples are wasted.
+struct BatchCurve {
+  std::vector<std::pair<double, double>> measured;  // batch, steps
+  double least_steps = 0;                           // S_min
+  double critical_batch = 0;                        // B_c
+  bool valid() const { return least_steps > 0; }
+  double steps(double batch) const { return least_steps * (1 + critical_batch / batch); }
+};
+// Least squares of S on 1/B. Invalid with fewer than 3 points or when the fit makes no sense.
+BatchCurve fit_batch_curve(std::vector<std::pair<double, double>> measured);
+
+}  // namespace tutti

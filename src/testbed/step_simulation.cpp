@@ -1,0 +1,127 @@
+#include "testbed/step_simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "jobs/launcher.h"
+
+namespace tutti {
+namespace {
+
+constexpr int64_t kWarmUp = 2;
+constexpr int64_t kSteps = 6;         // where every step is like the other
+constexpr int64_t kRandomSteps = 60;  // where some are slow
+constexpr int kStragglerSeeds = 3;
+constexpr double kWireShare = 0.957;  // of the bandwidth that payloads get, as the fabric has it
+
+bool has_chance(const ClusterConfig& cluster) {
+  return std::any_of(cluster.stragglers.begin(), cluster.stragglers.end(),
+                     [](const StragglerConfig& s) { return s.kind != "constant"; });
+}
+
+RunRecord run_steps(Job job, const Prepared& prepared, int64_t steps,
+                    const std::atomic<bool>& stop) {
+  job.cluster.cost_only = true;
+  job.task.max_steps = steps;
+  job.task.epochs = 1 << 20;  // the steps decide
+  job.task.eval_every = 1e9;  // only at the end
+  job.task.target = 0;
+  RunRecord record = launch(job, prepared, {.out = "", .keep_files = false}, stop);
+  if (record.exit_code == kExitInterrupted) throw InterruptedError();
+  if (record.exit_code != kExitDone)
+    throw Error(fmt::format("the simulation of {} failed: {}", job.name, record.error));
+  return record;
+}
+
+double total_s(const RunRecord& record) {
+  double most = 0;
+  for (const NodeReport& node : record.nodes) most = std::max(most, node.total_s);
+  return most;
+}
+
+// Bytes that one direction of a host's link carries, less those of the shorter run.
+void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
+                       const ClusterConfig& cluster, double seconds, StepFigures& figures) {
+  std::map<int, double> sent, received;  // by host
+  const auto add = [&](const RunRecord& record, double sign) {
+    for (const NodeReport& node : record.nodes)
+      for (const auto& [peer, bytes] : node.links) {
+        const int from = node.rank / static_cast<int>(cluster.nodes_per_host);
+        const int to = peer / static_cast<int>(cluster.nodes_per_host);
+        if (from == to) continue;
+        sent[from] += sign * static_cast<double>(bytes);
+        received[to] += sign * static_cast<double>(bytes);
+      }
+  };
+  add(longer, 1);
+  add(shorter, -1);
+  const auto look = [&](const std::map<int, double>& loads, bool receives) {
+    for (const auto& [host, bytes] : loads) {
+      const double share = bytes / (cluster.bandwidth * kWireShare) / seconds;
+      if (share <= figures.busiest_link + 1e-9) continue;
+      figures.busiest_link = share;
+      figures.busiest_node = host * static_cast<int>(cluster.nodes_per_host);
+      figures.busiest_receives = receives;
+    }
+  };
+  look(sent, false);
+  look(received, true);
+}
+
+StepFigures simulate_once(const Job& job, const Prepared& prepared, int64_t steps,
+                          const std::atomic<bool>& stop) {
+  const RunRecord shorter = run_steps(job, prepared, kWarmUp, stop);
+  const RunRecord longer = run_steps(job, prepared, kWarmUp + steps, stop);
+  const auto count = static_cast<double>(steps);
+  const double seconds = total_s(longer) - total_s(shorter);
+  StepFigures figures;
+  figures.nodes = static_cast<int64_t>(longer.nodes.size());
+  figures.step_s = seconds / count;
+  figures.evaluation_s =
+      std::max(0.0, total_s(shorter) - static_cast<double>(kWarmUp) * figures.step_s);
+  figures.watts = (longer.joules - shorter.joules) / seconds;
+  double total = 0;
+  for (size_t i = 0; i < longer.nodes.size(); ++i) {
+    const NodeReport &after = longer.nodes[i], &before = shorter.nodes[i];
+    total += after.total_s - before.total_s;
+    figures.compute += after.compute_s - before.compute_s;
+    figures.communicate += after.communicate_s - before.communicate_s;
+    figures.aggregate += after.aggregate_s - before.aggregate_s;
+    figures.wait += after.wait_s - before.wait_s;
+    const double bytes = static_cast<double>(after.bytes_sent - before.bytes_sent) / count;
+    if (i > 0 && bytes <= figures.bytes) continue;
+    figures.bytes = bytes;
+    figures.messages = static_cast<double>(after.messages - before.messages) / count;
+  }
+  for (double* share : {&figures.compute, &figures.communicate, &figures.aggregate, &figures.wait})
+    *share /= total;
+  find_busiest_link(longer, shorter, job.cluster, seconds, figures);
+  return figures;
+}
+
+}  // namespace
+
+StepFigures simulate_steps(const Job& job, const Prepared& prepared,
+                           const std::atomic<bool>& stop) {
+  if (!has_chance(job.cluster)) return simulate_once(job, prepared, kSteps, stop);
+  StepFigures mean;
+  double least_s = INFINITY, most_s = 0, sum_s = 0;
+  for (int seed = 0; seed < kStragglerSeeds; ++seed) {
+    Job seeded = job;
+    seeded.task.seed = job.task.seed + static_cast<uint64_t>(seed);
+    mean = simulate_once(seeded, prepared, kRandomSteps, stop);
+    least_s = std::min(least_s, mean.step_s);
+    most_s = std::max(most_s, mean.step_s);
+    sum_s += mean.step_s;
+  }
+  mean.step_s = sum_s / kStragglerSeeds;
+  mean.step_error = (most_s - least_s) / 2 / mean.step_s;
+  return mean;
+}
+
+}  // namespace tutti

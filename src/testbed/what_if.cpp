@@ -1,0 +1,198 @@
+#include "testbed/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "jobs/predict_cost.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostRivals = 5;   // the others are too far behind to come first
+constexpr double kCompression = 4;  // floats as bytes
+constexpr double kCodecPasses = 6;  // over the parameters: find the scale, encode, decode
+
+// Those that can come first at all.
+std::vector<const Choice*> rivals_of(const std::vector<Choice>& choices) {
+  std::vector<const Choice*> rivals;
+  for (const Choice& choice : choices)
+    if (choice.reaches() && choice.fits && rivals.size() < kMostRivals) rivals.push_back(&choice);
+  return rivals;
+}
+
+Job with_bandwidth(const Choice& choice, double factor) {
+  Job job = choice.job;
+  job.cluster.bandwidth *= factor;
+  return job;
+}
+
+}  // namespace
+
+double WhatIf::time_of(const Choice& choice, const Job& job) const {
+  const StepFigures step = simulate_steps(job, prepared, stop);
+  return choice.learning.steps * step.step_s + choice.learning.evaluations * step.evaluation_s;
+}
+
+json WhatIf::bandwidth(const std::vector<Choice>& choices) const {
+  const std::vector<const Choice*> rivals = rivals_of(choices);
+  json points = json::array(), flips = json::array();
+  const auto best_at = [&](double factor, json* times) {
+    const Choice* best = nullptr;
+    double least_s = INFINITY;
+    for (const Choice* rival : rivals) {
+      const double time_s = time_of(*rival, with_bandwidth(*rival, factor));
+      if (times) (*times)[rival->name] = time_s;
+      if (time_s < least_s) {
+        least_s = time_s;
+        best = rival;
+      }
+    }
+    return best;
+  };
+  if (rivals.size() < 2) return {{"points", points}, {"flips", flips}};
+  const double now = rivals.front()->job.cluster.bandwidth;
+  const Choice* before = nullptr;
+  for (double power = -4; power <= 4; ++power) {
+    const double factor = std::exp2(power);
+    announce(fmt::format("what if the network had {}",
+                         human_quantity(now * factor, Unit::kBytesPerSecond)));
+    json times;
+    const Choice* best = best_at(factor, &times);
+    points.push_back({{"bandwidth", now * factor}, {"best", best->name}, {"times_s", times}});
+    if (before && best != before) {
+      double low = factor / 2, high = factor;  // between these the order flips
+      for (int i = 0; i < 4; ++i) {
+        const double middle = std::sqrt(low * high);
+        (best_at(middle, nullptr) == before ? low : high) = middle;
+      }
+      flips.push_back({{"bandwidth", now * std::sqrt(low * high)},
+                       {"below", before->name},
+                       {"above", best->name}});
+    }
+    before = best;
+  }
+  return {{"points", points}, {"flips", flips}};
+}
+
+json WhatIf::workers(const std::vector<Choice>& choices) const {
+  json points = json::array();
+  const std::vector<const Choice*> rivals = rivals_of(choices);
+  if (rivals.empty()) return points;
+  int64_t most = 0;
+  for (const Choice* rival : rivals) most = std::max(most, rival->job.cluster.workers);
+  for (int64_t workers = 1; workers <= most;
+       workers = workers < most ? std::min(2 * workers, most) : workers + 1) {
+    announce(fmt::format("what if there were {} workers", workers));
+    std::string best;
+    double least_s = INFINITY;
+    for (const Choice* rival : rivals) {
+      if (rival->job.cluster.workers < workers) continue;
+      Job job = rival->job;
+      shrink_cluster(job.cluster, workers);
+      try {
+        validate(job, prepared.data);
+      } catch (const ConfigError&) {
+        continue;  // it cannot be so small
+      }
+      const double time_s = time_of(*rival, job);
+      if (time_s >= least_s) continue;
+      least_s = time_s;
+      best = workers == 1 ? "alone" : rival->name;
+    }
+    if (!best.empty())
+      points.push_back({{"workers", workers}, {"best", best}, {"time_s", least_s}});
+  }
+  return points;
+}
+
+json WhatIf::batch(const Choice& best) const {
+  std::vector<std::pair<double, double>> measured = {
+      {static_cast<double>(best.job.task.global_batch), best.learning.steps}};
+  json points = json::array(), missed = json::array();
+  const auto samples = static_cast<int64_t>(prepared.data.splits.train.size());
+  for (const double factor : {0.25, 0.5, 2.0, 4.0}) {
+    Job job = best.job;
+    job.task.global_batch =
+        static_cast<int64_t>(std::llround(static_cast<double>(job.task.global_batch) * factor));
+    if (job.task.global_batch < 1 || job.task.global_batch > samples) continue;
+    // The linear scaling rule, unless the job follows it by itself.
+    if (job.optimizer.base_batch == 0) job.optimizer.lr *= factor;
+    const Learning learning =
+        measure_learning(job, prepared, 1, best.learning.workers, announce, stop);
+    if (learning.reached > 0)
+      measured.emplace_back(static_cast<double>(job.task.global_batch), learning.steps);
+    else
+      missed.push_back(job.task.global_batch);
+  }
+  std::sort(measured.begin(), measured.end());
+  double least_s = INFINITY;
+  int64_t fastest = best.job.task.global_batch;
+  for (const auto& [size, steps] : measured) {
+    Job job = best.job;
+    job.task.global_batch = static_cast<int64_t>(size);
+    Choice choice = best;
+    choice.learning.steps = steps;
+    json point = {{"batch", size}, {"steps", steps}};
+    try {
+      validate(job, prepared.data);
+      point["time_s"] = time_of(choice, job);
+    } catch (const ConfigError& error) {
+      point["time_s"] = json();  // fewer samples than workers
+    }
+    if (point["time_s"].is_number() && point["time_s"] < least_s) {
+      least_s = point["time_s"];
+      fastest = job.task.global_batch;
+    }
+    points.push_back(point);
+  }
+  const BatchCurve curve = fit_batch_curve(measured);
+  return {{"points", points},
+          {"missed", missed},
+          {"fastest", fastest},
+          {"time_s", std::isfinite(least_s) ? json(least_s) : json()},
+          {"critical_batch", curve.valid() ? json(curve.critical_batch) : json()},
+          {"least_steps", curve.valid() ? json(curve.least_steps) : json()},
+          {"rate", "scaled with the batch (linear scaling rule), one seed each"}};
+}
+
+json WhatIf::compression(const Choice& best) const {
+  announce("what if gradients were compressed");
+  const double lighter_s = time_of(best, with_bandwidth(best, kCompression));
+  const double bytes =
+      static_cast<double>(prepared.architecture.parameter_count) * sizeof(float) * kCodecPasses;
+  const double codec_s = best.learning.steps * bytes / best.job.cluster.memory_bandwidth;
+  const double saved = 1 - (lighter_s + codec_s) / best.time_s();
+  return {{"factor", kCompression},
+          {"time_s", lighter_s + codec_s},
+          {"codec_s", codec_s},
+          {"saves", saved},
+          {"pays", saved > 0.05}};
+}
+
+json memory_advice(const Choice& best, const Prepared& prepared) {
+  const ClusterConfig& cluster = best.job.cluster;
+  const auto data = static_cast<double>(prepared.data.dataset->memory_bytes());
+  const double model = best.memory_bytes;
+  const bool data_fits = data <= cluster.memory_bytes;
+  const bool model_fits = model <= cluster.memory_bytes;
+  std::string text;
+  if (data_fits && model_fits)
+    text = "data and model fit one node: parallelism is for speed alone";
+  else if (model_fits)
+    text = "the data does not fit one node: data parallelism keeps a share on each";
+  else if (data_fits)
+    text = "the model does not fit one node: it has to be split (model parallelism)";
+  else
+    text = "neither data nor model fits one node: both have to be split (hybrid parallelism)";
+  return {
+      {"data_bytes", data},     {"model_bytes", model},     {"node_bytes", cluster.memory_bytes},
+      {"data_fits", data_fits}, {"model_fits", model_fits}, {"text", text}};
+}
+
+}  // namespace tutti

@@ -1,0 +1,35 @@
+// What to change: the same question asked again for another network, another number of workers and
+// another batch.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "testbed/choice.h"
+
+namespace tutti {
+
+struct WhatIf {
+  const Prepared& prepared;
+  const Announce& announce;
+  const std::atomic<bool>& stop;
+
+  // The bandwidths, from a sixteenth to sixteen times the cluster's, at which another architecture
+  // becomes the fastest.
+  nlohmann::json bandwidth(const std::vector<Choice>& choices) const;
+  // The time on 1, 2, 4, ... workers of the cluster, each time by the fastest architecture.
+  nlohmann::json workers(const std::vector<Choice>& choices) const;
+  // Steps to the target against the global batch for the best choice, and the batch with which it
+  // would be fastest on this cluster.
+  nlohmann::json batch(const Choice& best) const;
+  // The most that sending a quarter of the bytes could save.
+  nlohmann::json compression(const Choice& best) const;
+
+ private:
+  // The time to the target of the same choice on a changed job.
+  double time_of(const Choice& choice, const Job& job) const;
+};
+
+// What does not fit a node's memory: data, model or both.
+nlohmann::json memory_advice(const Choice& best, const Prepared& prepared);
+
+}  // namespace tutti

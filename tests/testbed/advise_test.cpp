@@ -1,0 +1,250 @@
+// Advice: predicted times are those of the full simulation, the reasons name what is true, and the
+// questions beyond the ranking are answered as theory says.
+#include "testbed/advise.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "jobs/launcher.h"
+#include "testbed/choice.h"
+#include "testbed/what_if.h"
+#include "tests/support/programs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+
+const std::atomic<bool> never{false};
+const Announce silent = [](const std::string&) {};
+
+Job simulated_job(const Settings& more) {
+  return load_job(
+      "", logistic_task() +
+              Settings{"cluster.fabric=virtual", "cluster.workers=4", "strategy.kind=allreduce"} +
+              more);
+}
+
+// A step costs what it costs within a whole run, evaluation apart.
+TEST(StepSimulation, AgreesWithAWholeRun) {
+  for (const char* topology : {"ring", "butterfly", "tree", "all_to_all"}) {
+    Job job = simulated_job({fmt::format("strategy.topology={}", topology), "task.epochs=3",
+                             "task.data.samples=592"});  // whole batches only
+    const Prepared prepared = prepare(job);
+    const StepFigures figures = simulate_steps(job, prepared, never);
+    const RunRecord whole = launch(job, prepared, {.out = "", .keep_files = false}, never);
+    const NodeReport& node = whole.nodes.front();
+    double total_s = 0;
+    for (const NodeReport& each : whole.nodes) total_s = std::max(total_s, each.total_s);
+    // Without a barrier nodes drift into a rhythm, so steps are alike but not the same.
+    EXPECT_NEAR(static_cast<double>(node.steps) * figures.step_s +
+                    static_cast<double>(node.evaluations.size()) * figures.evaluation_s,
+                total_s, 0.05 * total_s)
+        << topology;
+    EXPECT_NEAR(figures.compute + figures.communicate + figures.aggregate + figures.wait, 1, 0.01);
+    EXPECT_GT(figures.watts, 0);
+  }
+}
+
+// Ring: each node sends 2 (n - 1) / n of the parameters, and receives as much.
+TEST(StepSimulation, FindsTheBusiestLink) {
+  Job job = simulated_job({"strategy.topology=ring", "cluster.bandwidth=100 kB/s",
+                           "cluster.latency=0", "cluster.speed=1 TFLOP/s"});
+  const Prepared prepared = prepare(job);
+  const StepFigures ring = simulate_steps(job, prepared, never);
+  const double bytes = 2.0 * 3 / 4 * static_cast<double>(prepared.architecture.parameter_count) * 4;
+  EXPECT_NEAR(ring.bytes, bytes, 8);  // shares differ by a value
+  EXPECT_EQ(ring.messages, 6);
+  EXPECT_GT(ring.busiest_link, 0.9);  // nothing but bytes takes time here
+  EXPECT_LE(ring.busiest_link, 1.0001);
+}
+
+TEST(StepSimulation, SpreadsOverTheSeedsOfStragglers) {
+  Job job = simulated_job({"strategy.topology=ring"});
+  const Prepared prepared = prepare(job);
+  EXPECT_EQ(simulate_steps(job, prepared, never).step_error, 0);
+  StragglerConfig straggler;
+  straggler.kind = "random";
+  straggler.factor = 1000;
+  straggler.probability = 0.05;
+  job.cluster.stragglers = {straggler};
+  const StepFigures figures = simulate_steps(job, prepared, never);
+  EXPECT_GT(figures.step_error, 0);
+  EXPECT_LT(figures.step_error, 1);
+}
+
+TEST(BatchCurve, RecoversItsOwnParameters) {
+  std::vector<std::pair<double, double>> points;
+  for (const double batch : {16.0, 32.0, 64.0, 128.0, 256.0})
+    points.emplace_back(batch, 100 * (1 + 80 / batch));
+  const BatchCurve curve = fit_batch_curve(points);
+  ASSERT_TRUE(curve.valid());
+  EXPECT_NEAR(curve.least_steps, 100, 1e-9);
+  EXPECT_NEAR(curve.critical_batch, 80, 1e-9);
+  EXPECT_NEAR(curve.steps(80), 200, 1e-9);
+}
+
+TEST(BatchCurve, SaysNothingWhereNothingFollows) {
+  EXPECT_FALSE(fit_batch_curve({{16, 100}, {32, 60}}).valid());             // too few
+  EXPECT_FALSE(fit_batch_curve({{16, 50}, {32, 60}, {64, 70}}).valid());    // more steps with more
+  EXPECT_FALSE(fit_batch_curve({{16, 400}, {32, 150}, {64, 10}}).valid());  // below zero steps
+}
+
+Choice choice_of(const std::string& name, double step_s, double steps) {
+  Choice choice;
+  choice.name = name;
+  choice.step.step_s = step_s;
+  choice.learning.steps = steps;
+  choice.learning.reached = steps > 0;
+  return choice;
+}
+
+TEST(Choice, RankPutsWhatReachesAndFitsFirst) {
+  std::vector<Choice> choices = {choice_of("missed", 0.001, 0), choice_of("slow", 3, 10),
+                                 choice_of("large", 0.1, 10), choice_of("fast", 1, 20)};
+  choices[2].fits = false;
+  rank(choices);
+  EXPECT_EQ(choices[0].name, "fast");
+  EXPECT_EQ(choices[1].name, "slow");
+  EXPECT_EQ(choices[2].name, "missed");
+  EXPECT_EQ(choices[3].name, "large");
+}
+
+TEST(Choice, ReasonsNameTheBusyLink) {
+  Choice choice = choice_of("server", 1, 10);
+  choice.step.busiest_link = 0.94;
+  choice.step.busiest_node = 8;
+  choice.step.busiest_receives = true;
+  choice.step.wait = 0.2;
+  const std::vector<std::string> text = reasons(choice);
+  ASSERT_EQ(text.size(), 1u);
+  EXPECT_EQ(text[0], "the link of node 8 is busy receiving 94 % of the time");
+  choice.fits = false;
+  EXPECT_EQ(reasons(choice).size(), 2u);
+}
+
+class Advice : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_text(folder_ / "job.toml", R"(name = "small"
+[task]
+data = { kind = "synthetic-classes", samples = 1000, features = 32, classes = 10, noise = 1.0 }
+model = "logistic"
+global_batch = 40
+epochs = 3
+target = 0.8
+eval_every = 0.5
+[optimizer]
+kind = "sgd"
+lr = 0.05
+)");
+    write_text(folder_ / "cluster.toml", R"([cluster]
+fabric = "virtual"
+workers = 4
+speed = "10 MFLOP/s"
+bandwidth = "10 Mbit/s"
+latency = "1 ms"
+)");
+  }
+  AdviseOptions options(std::vector<std::string> strategies, int seeds, bool quick) const {
+    AdviseOptions result;
+    result.job.path = folder_ / "job.toml";
+    result.cluster = folder_ / "cluster.toml";
+    result.strategies = std::move(strategies);
+    result.seeds = seeds;
+    result.quick = quick;
+    result.declared = true;  // what is measured here would differ from machine to machine
+    return result;
+  }
+  json ask(std::vector<std::string> strategies, int seeds, bool quick) const {
+    return advise(options(std::move(strategies), seeds, quick), silent, never);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Advice, RanksEveryStrategyAndSaysWhatCannotRun) {
+  const json advice = ask({}, 2, false);
+  std::set<std::string> ranked, refused;
+  double before_s = 0;
+  for (const json& choice : advice["choices"]) {
+    ranked.insert(choice["name"]);
+    ASSERT_TRUE(choice["reached"]) << choice.dump();
+    EXPECT_GE(choice["time_s"].get<double>(), before_s);
+    before_s = choice["time_s"];
+    EXPECT_GT(choice["error"].get<double>(), 0);
+    EXPECT_GT(choice["joules"].get<double>(), 0);
+    EXPECT_FALSE(choice["reasons"].empty());
+  }
+  for (const json& entry : advice["refused"]) refused.insert(entry["name"]);
+  EXPECT_TRUE(ranked.contains("solo") && ranked.contains("ring") && ranked.contains("tree"));
+  EXPECT_TRUE(refused.contains("direct") && refused.contains("hierarchical"));
+  ASSERT_EQ(advice["bandwidth"]["points"].size(), 9u);
+  // With next to no network, one alone is fastest; with a fast one, together they are.
+  EXPECT_EQ(advice["bandwidth"]["points"][0]["best"], "solo");
+  EXPECT_NE(advice["bandwidth"]["points"][8]["best"], "solo");
+  EXPECT_FALSE(advice["bandwidth"]["flips"].empty());
+  EXPECT_GE(advice["batch"]["points"].size(), 3u);
+  EXPECT_EQ(advice["workers"].size(), 3u);  // 1, 2, 4
+  const std::string text = advice_text(advice);
+  for (const char* word : {"Why", "What to change", "network", "batch", "not possible here"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+// Members of a class learn alike, so one of them computes for all.
+TEST_F(Advice, ComputesGradientsOncePerClass) {
+  int runs = 0;
+  const json advice = advise(
+      options({"ring", "butterfly"}, 2, true),
+      [&](const std::string& what) { runs += what.starts_with("learning"); }, never);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(advice["choices"][0]["steps_to_target"], advice["choices"][1]["steps_to_target"]);
+  EXPECT_FALSE(advice.contains("bandwidth"));
+}
+
+TEST_F(Advice, MeasuresTheModelHere) {
+  AdviseOptions measured = options({"ring"}, 1, true);
+  measured.declared = false;
+  const json advice = advise(measured, silent, never);
+  const json& cost = advice["model_cost"];
+  EXPECT_EQ(cost["obtained"], "measured");
+  EXPECT_GT(cost["efficiency"].get<double>(), 0);
+  EXPECT_NEAR(cost["flops"].get<double>() * cost["sample_s"].get<double>(),
+              advice["task"]["flops_per_sample"].get<double>(), 1e-3);
+}
+
+TEST_F(Advice, SaysWhatDoesNotFitTheMemory) {
+  write_text(folder_ / "cluster.toml",
+             "[cluster]\nfabric = \"virtual\"\nworkers = 4\n"
+             "memory = \"1 kB\"\n");
+  const json advice = ask({"ring"}, 1, true);
+  EXPECT_EQ(advice["choices"][0]["fits"], false);
+  EXPECT_EQ(advice["memory"]["model_fits"], false);
+  EXPECT_EQ(advice["memory"]["data_fits"], false);
+  EXPECT_NE(advice["memory"]["text"].get<std::string>().find("hybrid"), std::string::npos);
+}
+
+TEST_F(Advice, RefusesWhatItCannotAnswer) {
+  AdviseOptions aimless = options({}, 1, true);
+  aimless.job.sets = {"task.target=0"};
+  EXPECT_THROW(advise(aimless, silent, never), ConfigError);
+  EXPECT_THROW(ask({"rinq"}, 1, true), ConfigError);
+  EXPECT_THROW(ask({"direct"}, 1, true), ConfigError);
+  EXPECT_THROW(load_cluster("rack-2g"), ConfigError);
+  write_text(folder_ / "cluster.toml", "[cluster]\nfabric = \"process\"\n");
+  EXPECT_THROW(ask({}, 1, true), ConfigError);
+}
+
+TEST(Clusters, ThatComeWithTheProgramAreValid) {
+  for (const char* name :
+       {"laptop", "rack-1g", "rack-10g", "two-racks", "heterogeneous", "stragglers", "edge-wan"})
+    EXPECT_GE(load_cluster(name).workers, 4) << name;
+}
+
+}  // namespace
+}  // namespace tutti
