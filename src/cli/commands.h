@@ -18,6 +18,10 @@ struct JobOptions : CommonOptions {
   std::string out;
 };
 
+struct TrainOptions : JobOptions {
+  std::string progress;  // live | lines | json; empty: what suits standard error
+};
+
 struct PredictOptions : CommonOptions {
   std::string run;     // folder of a finished run
   std::string data;    // file to predict; empty: the test samples of the run's own data
@@ -48,7 +52,7 @@ struct BenchOptions : CommonOptions {
 };
 
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
-int run_train(const JobOptions& options, const std::atomic<bool>& stop);
+int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);

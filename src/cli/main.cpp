@@ -104,10 +104,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
 
-  JobOptions train, check;
+  TrainOptions train;
+  JobOptions check;
   auto* train_app = app.add_subcommand("train", "Train a job and keep its record");
   add_job(train_app, train);
   train_app->add_option("--out", train.out, "Folder of the run (default: a new one below runs/)");
+  train_app->add_option("--progress", train.progress, "live, lines or json (one object a line)")
+      ->check(CLI::IsMember({"live", "lines", "json"}));
   train_app->footer("Example: tutti train recipes/fashion-lenet.toml --set cluster.workers=2");
   auto* check_app = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(check_app, check);
