@@ -22,6 +22,15 @@ struct TrainOptions : JobOptions {
   std::string progress;  // live | lines | json; empty: what suits standard error
 };
 
+struct CompareCommandOptions : JobOptions {
+  std::vector<std::string> strategies;  // names, or all; empty: all
+  std::vector<std::string> seeds;       // a list, or how many; empty: that of the job
+  int jobs = 0;                         // virtual runs at once; 0: as many as cores
+  bool no_sharing = false;              // every run computes its own gradients
+  bool strict = false;                  // refuse damaged run folders
+  std::string group;                    // of the taxonomy
+};
+
 struct PredictOptions : CommonOptions {
   std::string run;     // folder of a finished run
   std::string data;    // file to predict; empty: the test samples of the run's own data
@@ -53,6 +62,7 @@ struct BenchOptions : CommonOptions {
 
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
+int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);

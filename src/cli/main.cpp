@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
       "  tutti train recipes/fashion-lenet.toml\n"
       "  tutti train recipes/fashion-lenet.toml --set cluster.fabric=virtual --set "
       "cluster.workers=8\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml\n"
       "  tutti check recipes/fashion-lenet.toml\n"
       "  tutti list strategies\n"};
   app.footer(kExitCodes);
@@ -112,6 +113,31 @@ int main(int argc, char** argv) {
   train_app->add_option("--progress", train.progress, "live, lines or json (one object a line)")
       ->check(CLI::IsMember({"live", "lines", "json"}));
   train_app->footer("Example: tutti train recipes/fashion-lenet.toml --set cluster.workers=2");
+  CompareCommandOptions compare;
+  auto* compare_app = app.add_subcommand("compare", "Run a job under many architectures");
+  add_job(compare_app, compare);
+  compare_app
+      ->add_option("--strategies", compare.strategies,
+                   "Which, e.g. ring,tree,solo; listed: the [[compare]] entries (default: all)")
+      ->delimiter(',');
+  compare_app->add_option("--seeds", compare.seeds, "How many seeds, or which, e.g. 5 or 3,7")
+      ->delimiter(',');
+  compare_app->add_option("--out", compare.out,
+                          "Folder, new or to go on with (default: a new one below compare/)");
+  compare_app
+      ->add_option("--jobs", compare.jobs, "Virtual runs at once (default: as many as cores)")
+      ->check(CLI::Range(1, 4096));
+  compare_app->add_option("--group", compare.group, "Group the table by a part of the taxonomy")
+      ->check(CLI::IsMember({"structure", "parallelism", "optimisation", "timing", "pattern"}));
+  compare_app->add_flag("--no-sharing", compare.no_sharing,
+                        "Compute gradients for every run, also where strategies are equal");
+  compare_app->add_flag("--strict", compare.strict,
+                        "Refuse damaged run folders instead of running them again");
+  compare_app->footer(
+      "Examples:\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"
+      "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
+      "The same command on the same --out goes on where it ended. See docs/compare.md.");
   auto* check_app = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(check_app, check);
   check_app->footer("Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree");
@@ -188,11 +214,12 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 
-  const bool json = train.json || check.json || predict.json || show.json || list.json ||
-                    advise.json || doctor.json || bench.json;
+  const bool json = train.json || compare.json || check.json || predict.json || show.json ||
+                    list.json || advise.json || doctor.json || bench.json;
   install_signal_handlers();
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
+    if (*compare_app) return run_compare(compare, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
     if (*show_app) return run_show(show);

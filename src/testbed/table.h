@@ -1,0 +1,18 @@
+// A comparison as a table for a terminal: sorted by time to target, best values marked, as many
+// columns as fit.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace tutti {
+
+struct TableOptions {
+  size_t columns = 100;  // width of the terminal
+  bool bold = false;     // mark the best by bold text instead of a star
+  std::string group;  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
+};
+
+std::string comparison_table(const nlohmann::json& comparison, const TableOptions& options);
+
+}  // namespace tutti
