@@ -119,7 +119,7 @@ class Comparison {
     if (ended.exit_code >= 0 && std::filesystem::exists(path + "/run.json")) try {
         files = read_run(path);
       } catch (const DataError& damaged) {
-        error = damaged.what();
+        if (ended.exit_code == kExitDone) error = damaged.what();  // else it has said why
       }
     if (!files)
       files = missing_run(path, run.job,

@@ -66,6 +66,12 @@ std::string difference(const std::string& before, const std::string& now) {
   return text;
 }
 
+// What a write that was killed leaves behind.
+bool is_leftover(const fs::directory_entry& entry) {
+  return entry.path().filename().string().starts_with("compar") &&
+         entry.path().extension() == ".tmp";
+}
+
 }  // namespace
 
 ComparisonFolder::ComparisonFolder(const std::string& path, const std::string& name,
@@ -86,24 +92,31 @@ ComparisonFolder::~ComparisonFolder() {
 void ComparisonFolder::open(const ComparisonSettings& settings) {
   const std::string plan = path_ + "/comparison.json";
   const bool there = fs::exists(plan);
-  if (!there && fs::exists(path_) && !fs::is_empty(path_))
-    throw ConfigError("--out", fmt::format("{}: is not the folder of a comparison and not empty; "
-                                           "choose another one",
-                                           path_));
-  fs::create_directories(path_ + "/runs");
-  fs::create_directories(path_ + "/jobs");
+  fs::create_directories(path_);
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0)
     throw ConfigError("--out", errno == EWOULDBLOCK
                                    ? fmt::format("{}: another tutti is at work in it", path_)
                                    : fmt::format("{}: {}", path_, std::strerror(errno)));
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    if (is_leftover(entry))
+      fs::remove(entry.path());
+    else if (!there)
+      throw ConfigError("--out", fmt::format("{}: is not the folder of a comparison and not empty; "
+                                             "choose another one",
+                                             path_));
+  }
   if (!there) {
     const json content = {{"schema", kSchema},
                           {"kind", "comparison plan"},
                           {"share_curves", settings.share_curves},
                           {"job", settings.job}};
-    return write_file(plan, content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    write_file(plan, content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   }
+  // After the plan: a folder with anything in it but a plan would not be known again.
+  fs::create_directories(path_ + "/runs");
+  fs::create_directories(path_ + "/jobs");
+  if (!there) return;
   const json before = json::parse(read_file(plan), nullptr, false);
   if (!before.is_object() || !before.contains("job") || !before["job"].is_string())
     throw DataError(

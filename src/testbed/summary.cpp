@@ -153,7 +153,9 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
     for (const RunFiles& run : contender.runs)
       if (is_done(run) && record->at("status") != "done") record = &run.record;
   const TaskConfig& task = job.task;
-  const json metric = record->at("quality").value("metric", json("accuracy"));
+  // Where nothing ended, what would have been measured is not known either.
+  const std::string said = record->at("quality").value("metric", "");
+  const std::string metric = said.empty() ? "quality" : said;
   const json seeds = rows.front()["seeds"];
   const std::string description = describe(job.cluster);
   return {{"schema", kComparisonSchema},

@@ -136,11 +136,15 @@ class Layout {
   Layout(std::vector<Column> columns, const std::vector<json>& rows, const TableOptions& options)
       : columns_(std::move(columns)), options_(options) {
     for (const Column& column : columns_) {
-      std::optional<double> best;
+      std::map<std::string, Extreme> best;
       for (const json& row : rows)
-        if (const auto value = value_of(column, row))
-          if (!best || (column.best == Best::kMost ? *value > *best : *value < *best)) best = value;
-      best_.push_back(best);
+        if (const auto value = value_of(column, row)) {
+          Extreme& extreme = best[row["obtained"]];
+          if (extreme.rows++ == 0 ||
+              (column.best == Best::kMost ? *value > extreme.value : *value < extreme.value))
+            extreme.value = *value;
+        }
+      best_.push_back(std::move(best));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
       size_t width = columns_[i].title.size();
@@ -164,6 +168,10 @@ class Layout {
   }
 
  private:
+  struct Extreme {
+    double value = 0;
+    size_t rows = 0;
+  };
   static std::string trimmed(std::string text) {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text;
@@ -175,7 +183,9 @@ class Layout {
   }
   bool is_best(size_t i, const json& row) const {
     const auto value = value_of(columns_[i], row);
-    return value && best_[i] && *value == *best_[i];
+    if (!value) return false;
+    const Extreme& extreme = best_[i].at(row["obtained"]);
+    return extreme.rows > 1 && *value == extreme.value;  // alone one is not the best
   }
   std::string cell(size_t i, const json& row) const { return columns_[i].text(row); }
   size_t total_width() const {
@@ -204,7 +214,7 @@ class Layout {
 
   std::vector<Column> columns_;
   TableOptions options_;
-  std::vector<std::optional<double>> best_;
+  std::vector<std::map<std::string, Extreme>> best_;  // of each column, by how it was obtained
   std::vector<size_t> widths_;
   size_t gap_ = 2;  // between columns
 };

@@ -1,5 +1,5 @@
 // A comparison as a table for a terminal: sorted by time to target, best values marked, as many
-// columns as fit.
+// columns as fit. Measured and simulated figures have a best each: they are not of one machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,8 @@ namespace tutti {
 struct TableOptions {
   size_t columns = 100;  // width of the terminal
   bool bold = false;     // mark the best by bold text instead of a star
-  std::string group;  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
+  std::string group =
+      {};  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
 };
 
 std::string comparison_table(const nlohmann::json& comparison, const TableOptions& options);
