@@ -164,7 +164,9 @@ class Layout {
   std::string line(const json& row) const {
     std::string text;
     for (size_t i = 0; i < columns_.size(); ++i) text += padded(i, cell(i, row), is_best(i, row));
-    return trimmed(text) + "\n";
+    text = trimmed(text);
+    const bool red = options_.bold && row["status"] != "done";
+    return red ? "\033[31m" + text + "\033[0m\n" : text + "\n";
   }
 
  private:

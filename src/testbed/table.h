@@ -9,7 +9,7 @@ namespace tutti {
 
 struct TableOptions {
   size_t columns = 100;  // width of the terminal
-  bool bold = false;     // mark the best by bold text instead of a star
+  bool bold = false;     // a terminal: the best in bold instead of with a star, failures in red
   std::string group =
       {};  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
 };

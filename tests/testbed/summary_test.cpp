@@ -114,6 +114,8 @@ TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
   // Its 1000 samples are not what the others are judged at.
   EXPECT_EQ(ring["quality"]["at_equal_samples"]["mean"], 0.9);
   EXPECT_EQ(ring["status"], "done");
+  const std::string table = comparison_table(result, {.columns = 100, .bold = true});
+  EXPECT_NE(table.find("\033[31mtree"), std::string::npos) << table;
 }
 
 TEST_F(Summary, ConvergenceIsReportedBesideTheTarget) {
@@ -212,6 +214,7 @@ TEST_F(Summary, TheTableFits) {
   }
   const std::string bold = comparison_table(result, {.columns = 100, .bold = true});
   EXPECT_NE(bold.find("\033[1m"), std::string::npos);
+  EXPECT_EQ(bold.find("\033[31m"), std::string::npos) << "nothing failed";
   const std::string grouped = comparison_table(result, {.group = "structure"});
   EXPECT_LT(grouped.find("-- structure: peer-to-peer"), grouped.find("-- structure: single node"));
 }
