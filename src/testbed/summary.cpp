@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "core/error.h"
@@ -93,11 +94,11 @@ void add_efficiency(json& row, const json& rows) {
 // Curves are shared between runs; a reader wants the strategy.
 void name_shared_curve(json& row, const Contender& contender,
                        const std::vector<Contender>& contenders) {
+  const auto base = [](const std::string& path) { return std::filesystem::path(path).filename(); };
   for (const RunFiles& run : contender.runs)
     for (const Contender& other : contenders)
       for (const RunFiles& source : other.runs)
-        if (!run.curve_of.empty() && source.job.task.seed == run.job.task.seed &&
-            run.curve_of.ends_with(source.folder.substr(source.folder.rfind('/') + 1)))
+        if (!run.curve_of.empty() && base(run.curve_of) == base(source.folder))
           row["shared_curve_of"] = other.name;
 }
 

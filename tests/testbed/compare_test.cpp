@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "fabric/outcome.h"
+#include "testbed/summary.h"
 #include "tests/support/proc.h"
 #include "tests/support/programs.h"
 
@@ -69,6 +70,12 @@ TEST_F(Compare, SharedCurvesChangeNothing) {
     ASSERT_EQ(run(common + Arguments{"--out", with}).exit_code, kExitDone);
     ASSERT_EQ(run(common + Arguments{"--out", without, "--no-sharing"}).exit_code, kExitDone);
     const json shared = result(with), own = result(without);
+    // The run folders tell the same, wherever they are read from.
+    std::vector<std::string> folders;
+    for (const char* name : {"ring", "solo", "tree"})
+      for (const char* seed : {"1", "2"})
+        folders.push_back(folder_ / (with + "/runs/" + name + "-seed" + seed));
+    const json read = summarise_runs(folders);
     ASSERT_EQ(shared["strategies"].size(), 3u);
     for (const json& strategy : shared["strategies"]) {
       const std::string name = strategy["name"];
@@ -77,6 +84,9 @@ TEST_F(Compare, SharedCurvesChangeNothing) {
       EXPECT_TRUE(other["shared_curve_of"].is_null());
       for (const char* key : kTimes) EXPECT_EQ(strategy[key], other[key]) << name << " " << key;
       EXPECT_EQ(strategy["reached"], 2) << name;
+      for (const char* key :
+           {"to_target_s", "quality", "shared_curve_of", "converged_s", "total_s"})
+        EXPECT_EQ(row(read, name)[key], strategy[key]) << name << " " << key;
       ASSERT_EQ(strategy["curves"].size(), other["curves"].size());
       for (size_t s = 0; s < 2; ++s) {
         const json &points = strategy["curves"][s]["points"],
@@ -129,6 +139,22 @@ TEST_F(Compare, SaysWhatIsNotPossibleAndWhatDiverged) {
   EXPECT_TRUE(has(again.err, "7 of 7 runs are there already")) << again.err;
   EXPECT_EQ(json::parse(run({"--out", "c", "--json", "--quiet"}).out)["strategies"],
             comparison["strategies"]);
+}
+
+// What diverges for one diverges for those who share its curve.
+TEST_F(Compare, ADivergedCurveIsSharedToo) {
+  const Ended ended = run({"--strategies", "solo,ring", "--out", "c", "--set", "optimizer.lr=1e38",
+                           "--set", "task.data.noise=30.0", "--set", "task.epochs=20"});
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  for (const char* name : {"solo", "ring"}) {
+    EXPECT_EQ(row(result("c"), name)["status"], "diverged");
+    EXPECT_TRUE(has(row(result("c"), name)["error"], "loss")) << ended.out;
+    EXPECT_EQ(row(result("c"), name)["reached"], 0);
+  }
+  EXPECT_TRUE(has(run({"--strategies", "solo,ring", "--out", "c", "--set", "optimizer.lr=1e38",
+                       "--set", "task.data.noise=30.0", "--set", "task.epochs=20"})
+                      .err,
+                  "runs are there already"));
 }
 
 TEST_F(Compare, RefusesBadUsage) {
@@ -251,7 +277,7 @@ TEST_F(Compare, GoesOnAfterBeingKilled) {
   }
 }
 
-TEST_F(Compare, StopsOnCtrlCAndGoesOn) {
+TEST_F(Compare, StopsOnCtrlC) {
   write_text(folder_ / "job.toml", virtual_job("100000"));
   for (const bool group : {true, false}) {
     const std::string out = group ? "group" : "alone";
