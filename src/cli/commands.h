@@ -29,6 +29,12 @@ struct ShowOptions : CommonOptions {
   std::vector<std::string> runs;  // folders of finished runs
 };
 
+struct ReportOptions : CommonOptions {
+  std::vector<std::string> paths;  // comparisons or folders of runs
+  std::string out;                 // the page; empty: beside the comparison
+  std::string tensorboard, trace, csv;
+};
+
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
@@ -42,6 +48,7 @@ int run_train(const JobOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);
+int run_report(const ReportOptions& options);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_doctor(const CommonOptions& options);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);

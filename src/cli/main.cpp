@@ -129,6 +129,18 @@ int main(int argc, char** argv) {
   add_common(show_app, show);
   show_app->footer("Example: tutti show runs/*");
 
+  ReportOptions page;
+  auto* report_app = app.add_subcommand("report", "Make the page of a comparison, and exports");
+  report_app->add_option("PATH", page.paths, "Folder of a comparison, its compare.json, or runs")
+      ->required();
+  report_app->add_option("--out", page.out,
+                         "The page (default: report.html beside the comparison)");
+  report_app->add_option("--tensorboard", page.tensorboard, "Write TensorBoard event files here");
+  report_app->add_option("--trace", page.trace, "Write a trace for Perfetto or chrome://tracing");
+  report_app->add_option("--csv", page.csv, "Write a row per strategy here, and curves beside it");
+  add_common(report_app, page);
+  report_app->footer("Example: tutti report runs/fashion-compare --trace trace.json");
+
   std::string kind;
   CommonOptions list, doctor;
   auto* list_app = app.add_subcommand("list", "List what there is to choose from");
@@ -164,14 +176,15 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 
-  const bool json = train.json || check.json || predict.json || show.json || list.json ||
-                    doctor.json || bench.json;
+  const bool json = train.json || check.json || predict.json || show.json || page.json ||
+                    list.json || doctor.json || bench.json;
   install_signal_handlers();
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
     if (*show_app) return run_show(show);
+    if (*report_app) return run_report(page);
     if (*list_app) return run_list(kind, list);
     if (*doctor_app) return run_doctor(doctor);
     return run_bench(bench, stop_requested);

@@ -1,0 +1,80 @@
+// The comparison, and which of its strategies are shown. Everything on the page reads from here.
+
+import { byId } from "./dom.js";
+import { isNumber, digits, percent, listed } from "./format.js";
+
+export const comparison = JSON.parse(byId("comparison").textContent);
+export const task = comparison.task || {};
+export const strategies = comparison.strategies.map((strategy, index) => ({ ...strategy, index }));
+export const higherIsBetter = task.higher_is_better !== false;
+export const metric = task.metric || "quality";
+export const target = isNumber(task.target) ? task.target : null;
+
+export const SHOWN_AT_FIRST = 12;
+const listeners = [];
+
+export const mean = (stat) => (stat && isNumber(stat.mean) ? stat.mean : null);
+export const low = (stat) => (stat && isNumber(stat.min) ? stat.min : mean(stat));
+export const high = (stat) => (stat && isNumber(stat.max) ? stat.max : mean(stat));
+export const qualityOf = (strategy, which) => (strategy.quality ? strategy.quality[which] : null);
+export const seedCount = (strategy) => (strategy.seeds || []).length;
+export const ended = (strategy) => strategy.status === "done";
+export const broken = (strategy) => !ended(strategy);
+
+// The target counts as reached when every seed reached it; some of them is said in words.
+export function reachedByAll(strategy) {
+  return ended(strategy) && strategy.reached > 0 && strategy.reached >= seedCount(strategy);
+}
+
+export function quality(value) {
+  return metric === "accuracy" ? percent(value) : digits(value, 4);
+}
+export function define(key) {
+  return (comparison.definitions && comparison.definitions[key]) || "";
+}
+
+// "measured", "simulated", or "measured and simulated" for what these strategies show together.
+export function obtainedBy(some) {
+  const kinds = [...new Set(some.map((s) => s.obtained).filter(Boolean))].sort();
+  return listed(kinds) || "measured";
+}
+// Energy on a real machine is measured only where its counters are read.
+export function energyObtained(strategy) {
+  if (strategy.obtained === "simulated") return "simulated";
+  return /rapl/i.test(strategy.energy_method || "") ? "measured" : "estimated";
+}
+export function energyObtainedBy(some) {
+  const known = some.filter((s) => mean(s.energy_j) !== null);
+  return listed([...new Set((known.length ? known : some).map(energyObtained))].sort());
+}
+
+const rank = (strategy) => {
+  const time = mean(strategy.to_target_s);
+  if (reachedByAll(strategy) && time !== null) return time;
+  return ended(strategy) ? 1e300 : Infinity;
+};
+
+// Of many strategies only the first to the target are drawn at first; the others are a click away.
+export const shown = new Set(
+  (strategies.length <= SHOWN_AT_FIRST ? strategies
+    : [...strategies].sort((a, b) => rank(a) - rank(b) || 0).slice(0, SHOWN_AT_FIRST)
+  ).map((s) => s.index));
+
+export function visible() {
+  return strategies.filter((s) => shown.has(s.index));
+}
+export function show(indices) {
+  shown.clear();
+  indices.forEach((index) => shown.add(index));
+  changed();
+}
+export function flip(index) {
+  if (!shown.delete(index)) shown.add(index);
+  changed();
+}
+export function onChange(listener) {
+  listeners.push(listener);
+}
+export function changed() {
+  listeners.forEach((listener) => listener());
+}
