@@ -13,10 +13,13 @@ import sys
 import tempfile
 import unittest
 
-import crcmod.predefined
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
 import fixture
+
+try:
+    import crcmod.predefined
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+except ImportError as error:
+    sys.exit(f"readback_test.py: {error}; run ./scripts/setup --web")
 
 TUTTI = sys.argv[1]
 crc32c = crcmod.predefined.mkPredefinedCrcFun("crc-32c")

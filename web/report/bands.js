@@ -1,6 +1,6 @@
 // Curves of several seeds as one: the mean, and the band from the lowest to the highest.
 
-import { isNumber } from "./format.js";
+import {isNumber} from "./format.js";
 
 export const MOST_POINTS_OF_A_BAND = 400;
 
@@ -15,7 +15,7 @@ function pointsOf(columns, xKey, yKey) {
 // The value at x, by straight lines between points. `walk` remembers where the last one was found:
 // x only grows. Nothing before the first point; after the last one its value when `hold`.
 function valueAt(walk, x, hold) {
-  const { points } = walk;
+  const {points} = walk;
   if (x < points[0][0]) return null;
   while (walk.at + 1 < points.length && points[walk.at + 1][0] <= x) walk.at += 1;
   const here = points[walk.at], next = points[walk.at + 1];
@@ -41,22 +41,25 @@ function thinned(band, most) {
   return kept;
 }
 
-// [{x, mean, low, high, seeds}]. A run that ended well keeps its last value (`hold`), so that a seed
-// that stopped at the target does not make the mean of the others jump.
+// [{x, mean, low, high, seeds}]. A run that ended well keeps its last value (`hold`), so that a
+// seed that stopped at the target does not make the mean of the others jump.
 export function bandOf(runs, xKey, yKey, hold) {
-  const walks = runs.map((run) => ({ points: pointsOf(run, xKey, yKey), at: 0 }))
-    .filter((walk) => walk.points.length > 0);
-  const xs = [...new Set(walks.flatMap((walk) => walk.points.map((p) => p[0])))].sort((a, b) => a - b);
+  const walks = runs.map((run) => ({points: pointsOf(run, xKey, yKey), at: 0}))
+                    .filter((walk) => walk.points.length > 0);
+  const xs =
+      [...new Set(walks.flatMap((walk) => walk.points.map((p) => p[0])))].sort((a, b) => a - b);
   const band = [];
   for (const x of xs) {
     let sum = 0, seeds = 0, lowest = Infinity, highest = -Infinity;
     for (const walk of walks) {
       const y = valueAt(walk, x, hold);
       if (y === null) continue;
-      sum += y; seeds += 1;
-      lowest = Math.min(lowest, y); highest = Math.max(highest, y);
+      sum += y;
+      seeds += 1;
+      lowest = Math.min(lowest, y);
+      highest = Math.max(highest, y);
     }
-    if (seeds) band.push({ x, mean: sum / seeds, low: lowest, high: highest, seeds });
+    if (seeds) band.push({x, mean: sum / seeds, low: lowest, high: highest, seeds});
   }
   return thinned(band, MOST_POINTS_OF_A_BAND);
 }

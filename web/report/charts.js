@@ -1,9 +1,9 @@
 // What all charts of Chart.js share: look, hover, the way they follow the switches.
 
-import { element, figure } from "./dom.js";
-import { visible, onChange } from "./model.js";
-import { cssColour } from "./theme.js";
-import { listed } from "./format.js";
+import {element, figure} from "./dom.js";
+import {listed} from "./format.js";
+import {onChange, visible} from "./model.js";
+import {cssColour} from "./theme.js";
 
 export const MOST_BARS = 40;
 
@@ -16,19 +16,38 @@ Chart.Interaction.modes.everyLine = (chart, event) => {
     meta.data.forEach((point, i) => {
       if (Math.abs(point.x - event.x) < Math.abs(meta.data[nearest].x - event.x)) nearest = i;
     });
-    items.push({ element: meta.data[nearest], datasetIndex: meta.index, index: nearest });
+    items.push({element: meta.data[nearest], datasetIndex: meta.index, index: nearest});
   });
   return items;
 };
+
+// Where along the level its name covers the fewest points of the lines.
+function freePlace(chart, y, width) {
+  const {chartArea: area} = chart;
+  const points = chart.getSortedVisibleDatasetMetas().flatMap((meta) => meta.data);
+  let best = null;
+  for (const base of [y - 6, y + 14])
+    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+      const x = area.left + 6 + share * (area.right - area.left - width - 12);
+      const inside = base - 12 > area.top && base + 4 < area.bottom;
+      const covered =
+          points
+              .filter(
+                  (p) => p.x > x - 6 && p.x < x + width + 6 && p.y > base - 14 && p.y < base + 5)
+              .length;
+      if (inside && (!best || covered < best.covered)) best = {covered, at: [x, base]};
+    }
+  return best ? best.at : [area.left + 6, y + 14];
+}
 
 // A dashed level, such as the target.
 export const levelPlugin = {
   id: "level",
   afterDatasetsDraw(chart, args, options) {
-    const { value, text } = options;
+    const {value, text} = options;
     const scale = chart.scales.y;
     if (value === undefined || value === null || value < scale.min || value > scale.max) return;
-    const { ctx, chartArea: area } = chart, y = scale.getPixelForValue(value);
+    const {ctx, chartArea: area} = chart, y = scale.getPixelForValue(value);
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = cssColour("muted");
     ctx.setLineDash([5, 4]);
@@ -40,7 +59,7 @@ export const levelPlugin = {
     ctx.setLineDash([]);
     ctx.lineWidth = 4;
     ctx.strokeStyle = cssColour("card");
-    const at = [area.left + 6, y > area.top + 18 ? y - 6 : y + 14];
+    const at = freePlace(chart, y, ctx.measureText(text).width);
     ctx.strokeText(text, ...at);
     ctx.fillText(text, ...at);
     ctx.restore();
@@ -49,11 +68,14 @@ export const levelPlugin = {
 
 export function axis(title, format, extra = {}) {
   return {
-    title: { display: Boolean(title), text: title, color: cssColour("muted"), font: { size: 12 } },
-    grid: { color: cssColour("grid"), borderColor: cssColour("line"), tickColor: "transparent" },
+    title: {display: Boolean(title), text: title, color: cssColour("muted"), font: {size: 12}},
+    grid: {color: cssColour("grid"), borderColor: cssColour("line"), tickColor: "transparent"},
     ticks: {
-      color: cssColour("muted"), maxRotation: 0, autoSkipPadding: 14, maxTicksLimit: 7,
-      ...(format ? { callback: (value) => format(value) } : {}),
+      color: cssColour("muted"),
+      maxRotation: 0,
+      autoSkipPadding: 14,
+      maxTicksLimit: 7,
+      ...(format ? {callback: (value) => format(value)} : {}),
     },
     ...extra,
   };
@@ -61,44 +83,58 @@ export function axis(title, format, extra = {}) {
 
 function look() {
   return {
-    responsive: true, maintainAspectRatio: false, animation: false, normalized: true,
+    responsive: true,
+    maintainAspectRatio: false,
+    animation: false,
+    normalized: true,
     plugins: {
-      legend: { display: false },
+      legend: {display: false},
       tooltip: {
-        backgroundColor: cssColour("tip"), titleColor: cssColour("tip-text"), bodyColor: cssColour("tip-text"),
-        padding: 10, cornerRadius: 8, boxPadding: 5, usePointStyle: true, titleFont: { weight: "600" },
+        backgroundColor: cssColour("tip"),
+        titleColor: cssColour("tip-text"),
+        bodyColor: cssColour("tip-text"),
+        padding: 10,
+        cornerRadius: 8,
+        boxPadding: 5,
+        usePointStyle: true,
+        titleFont: {weight: "600"},
       },
     },
   };
 }
 
 function merged(base, over) {
-  const result = { ...base };
+  const result = {...base};
   for (const [key, value] of Object.entries(over))
-    result[key] = value && typeof value === "object" && !Array.isArray(value) && base[key]
-      ? merged(base[key], value) : value;
+    result[key] = value && typeof value === "object" && !Array.isArray(value) && base[key] ?
+        merged(base[key], value) :
+        value;
   return result;
 }
 
-// A figure with a chart in it. `content(strategies)` gives {data, options, height?, label, without?}
-// for the strategies shown: label is the text for who cannot see it, without names those with
-// nothing to draw. The chart is made anew on each change, which is quicker than it sounds and leaves
-// no old state.
-export function chartFigure({ type, content, plugins = [], ...of }) {
-  const canvas = element("canvas", { role: "img", id: `${of.id}-chart` });
-  const plot = element("div", { class: "plot" }, canvas);
-  const made = figure({ ...of, plot });
+// A figure with a chart in it. `content(strategies)` gives {data, options, height?, label,
+// without?} for the strategies shown: label is the text for who cannot see it, without names those
+// with nothing to draw. The chart is made anew on each change, which is quicker than it sounds and
+// leaves no old state.
+export function chartFigure({type, content, plugins = [], ...of}) {
+  const canvas = element("canvas", {role: "img", id: `${of.id}-chart`});
+  const plot = element("div", {class: "plot"}, canvas);
+  const made = figure({...of, plot});
   let chart = null;
   const draw = () => {
-    const { data, options, height, label, remark = "", without = [] } = content(visible());
+    const {data, options, height, label, remark = "", without = []} = content(visible());
     if (chart) chart.destroy();
     plot.style.height = height ? `${height}px` : "";
     canvas.setAttribute("aria-label", label);
-    made.missing.textContent = [remark, without.length
-      ? `Nothing to draw for ${listed(without.map((s) => `${s.name} (${s.status})`))}.` : ""].join(" ").trim();
-    chart = new Chart(canvas, { type, data, options: merged(look(), options), plugins });
+    made.missing.textContent = [
+      remark,
+      without.length ?
+          `Nothing to draw for ${listed(without.map((s) => `${s.name} (${s.status})`))}.` :
+          ""
+    ].join(" ").trim();
+    chart = new Chart(canvas, {type, data, options: merged(look(), options), plugins});
     made.refill();
   };
   onChange(draw);
-  return { node: made.node, draw };
+  return {node: made.node, draw};
 }

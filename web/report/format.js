@@ -13,8 +13,9 @@ export function digits(value, significant = 3) {
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
   const unit = 10 ** Math.max(0, size - significant + 1);
-  return (unit > 1 ? Math.round(value / unit) * unit : value).toLocaleString("en",
-    { maximumFractionDigits: Math.max(0, Math.min(12, significant - 1 - size)) });
+  return (unit > 1 ? Math.round(value / unit) * unit : value).toLocaleString("en", {
+    maximumFractionDigits: Math.max(0, Math.min(12, significant - 1 - size))
+  });
 }
 
 function scaled(value, steps, suffix) {
@@ -37,7 +38,8 @@ export function grams(value) {
   return scaled(value, DECIMAL_SMALL, "g");
 }
 export function count(value) {
-  return isNumber(value) && Math.abs(value) < 1e4 ? digits(value, 4) : scaled(value, DECIMAL, "").trim();
+  return isNumber(value) && Math.abs(value) < 1e4 ? digits(value, 4) :
+                                                    scaled(value, DECIMAL, "").trim();
 }
 export function seconds(value) {
   if (!isNumber(value)) return UNKNOWN;
@@ -52,7 +54,8 @@ export function seconds(value) {
 // From one to the other, with a common unit said once: "38.9 – 39.7 s".
 export function range(from, to) {
   const [number, ...unit] = from.split(" ");
-  return unit.length && to.endsWith(` ${unit.join(" ")}`) ? `${number} – ${to}` : `${from} – ${to}`;
+  const shared = unit.length && to.endsWith(` ${unit.join(" ")}`);
+  return `${shared ? number : from} – ${to}`;
 }
 // Ticks of one axis in one unit: seconds, unless all are far from them.
 export function secondsUpTo(most) {

@@ -1,12 +1,9 @@
 // What the comparison found, in plain words. What was not reached is said as clearly as what was.
 
-import { byId, element, replace, badge } from "./dom.js";
-import { bytes, joules, seconds, times, listed, isNumber } from "./format.js";
-import {
-  comparison, strategies, task, target, metric, higherIsBetter, mean, low, high, qualityOf,
-  seedCount, ended, reachedByAll, quality, energyObtained,
-} from "./model.js";
-import { colourOf } from "./theme.js";
+import {badge, byId, element, replace} from "./dom.js";
+import {bytes, isNumber, joules, listed, seconds, times} from "./format.js";
+import {comparison, ended, energyObtained, high, higherIsBetter, low, mean, metric, quality, qualityOf, reachedByAll, seedCount, strategies, target, task} from "./model.js";
+import {colourOf} from "./theme.js";
 
 function best(some, value, wanted = "least") {
   const known = some.filter((s) => isNumber(value(s)));
@@ -18,20 +15,29 @@ const timeToTarget = (s) => mean(s.to_target_s);
 
 function firstSentence(ranked) {
   const [first, second] = ranked;
-  const parts = [name(first), ` reaches ${quality(target)} ${metric} first, after ${seconds(timeToTarget(first))}`];
+  const parts = [
+    name(first),
+    ` reaches ${quality(target)} ${metric} first, after ${seconds(timeToTarget(first))}`
+  ];
   if (!second) return [...parts, "; no other strategy reaches it in every seed."];
   const ratio = timeToTarget(second) / timeToTarget(first);
   if (ratio < 1.005) return [...parts, ", level with ", name(second), "."];
-  const gain = ratio < 1.95 ? `${Math.round((1 - 1 / ratio) * 100)} % less time than ` : `${times(ratio)} as fast as `;
+  const gain = ratio < 1.95 ? `${Math.round((1 - 1 / ratio) * 100)} % less time than ` :
+                              `${times(ratio)} as fast as `;
   return [...parts, `: ${gain}`, name(second), ` (${seconds(timeToTarget(second))}).`];
 }
 
 function lead(ranked) {
   if (target === null) {
-    const [top] = best(strategies.filter(ended), (s) => mean(qualityOf(s, "best")),
-      higherIsBetter ? "most" : "least");
-    return top ? ["No target was set. The best quality has ", name(top),
-      `: ${quality(mean(qualityOf(top, "best")))} ${metric}.`] : ["No strategy finished its runs."];
+    const [top] = best(
+        strategies.filter(ended), (s) => mean(qualityOf(s, "best")),
+        higherIsBetter ? "most" : "least");
+    return top ?
+        [
+          "No target was set. The best quality has ", name(top),
+          `: ${quality(mean(qualityOf(top, "best")))} ${metric}.`
+        ] :
+        ["No strategy finished its runs."];
   }
   if (ranked.length) return firstSentence(ranked);
   return [`No strategy reaches the target of ${quality(target)} ${metric} in every seed.`];
@@ -42,81 +48,107 @@ function remarks(ranked) {
   const [first, second] = ranked;
   const last = ranked[ranked.length - 1];
   if (second && high(first.to_target_s) >= low(second.to_target_s))
-    lines.push(["The seeds of ", name(first), " and ", name(second),
-      " overlap: their order is not certain."]);
+    lines.push([
+      "The seeds of ", name(first), " and ", name(second), " overlap: their order is not certain."
+    ]);
   if (ranked.length > 2)
-    lines.push([`The slowest that gets there, `, name(last), `, takes ${seconds(timeToTarget(last))}: `,
-      `${times(timeToTarget(last) / timeToTarget(first))} as long.`]);
+    lines.push([
+      `The slowest that gets there, `, name(last), `, takes ${seconds(timeToTarget(last))}: `,
+      `${times(timeToTarget(last) / timeToTarget(first))} as long.`
+    ]);
   if (target !== null)
     for (const s of strategies.filter((each) => ended(each) && !reachedByAll(each)))
-      lines.push(s.reached > 0
-        ? [name(s), ` reaches the target in ${s.reached} of ${seedCount(s)} seeds only.`]
-        : [name(s), ` does not reach the target; its best is ${quality(mean(qualityOf(s, "best")))}.`]);
+      lines.push(
+          s.reached > 0 ?
+              [name(s), ` reaches the target in ${s.reached} of ${seedCount(s)} seeds only.`] :
+              [
+                name(s),
+                ` does not reach the target; its best is ${quality(mean(qualityOf(s, "best")))}.`
+              ]);
   for (const status of [...new Set(strategies.filter((s) => !ended(s)).map((s) => s.status))]) {
     const some = strategies.filter((s) => s.status === status);
-    lines.push([element("span", { class: "bad" }, `✕ ${status}: `), listed(some.map((s) => s.name)), "."]);
+    lines.push(
+        [element("span", {class: "bad"}, `✕ ${status}: `), listed(some.map((s) => s.name)), "."]);
   }
   const MOST = 8;
-  return lines.length <= MOST ? lines
-    : [...lines.slice(0, MOST), [`And ${lines.length - MOST} more remarks of this kind; see the table.`]];
+  return lines.length <= MOST ? lines : [
+    ...lines.slice(0, MOST),
+    [`And ${lines.length - MOST} more remarks of this kind; see the table.`]
+  ];
 }
 
-function tile(label, strategy, value, obtained, why) {
-  return element("div", { class: "tile" },
-    element("span", { class: "tile-label" }, label),
-    element("span", { class: "tile-value" }, strategy ? value : "none"),
-    element("span", { class: "tile-name" },
-      strategy ? element("i", { class: "swatch", style: { "--c": colourOf(strategy) } }) : null,
-      strategy ? strategy.name : "no strategy qualifies", strategy ? badge(obtained) : null),
-    element("span", { class: "tile-why" }, why));
+// `some` in order, of which the first is the best in `value`; others may share its place.
+function tile(label, some, value, write, obtained, why) {
+  const [strategy] = some;
+  const level = some.filter((s) => value(s) === value(strategy)).length - 1;
+  return element(
+      "div", {class: "tile"}, element("span", {class: "tile-label"}, label),
+      element("span", {class: "tile-value"}, strategy ? write(value(strategy)) : "none"),
+      element(
+          "span", {class: "tile-name"},
+          strategy ? element("i", {class: "swatch", style: {"--c": colourOf(strategy)}}) : null,
+          strategy ? strategy.name + (level ? ` and ${level} more` : "") : "no strategy qualifies",
+          strategy ? badge(obtained(strategy)) : null),
+      element("span", {class: "tile-why"}, why));
 }
 
 function tiles(ranked) {
   const among = target === null ? strategies.filter(ended) : ranked;
   const scope = target === null ? "of those that finished" : "of those that reach the target";
-  const [quick] = best(among, target === null ? (s) => mean(s.total_s) : timeToTarget);
-  const [good] = best(strategies.filter(ended), (s) => mean(qualityOf(s, "best")),
-    higherIsBetter ? "most" : "least");
-  const talking = among.filter((s) => mean(s.bytes_total) > 0);
-  const [quiet] = best(talking, (s) => mean(s.bytes_total));
-  const [frugal] = best(among, (s) => mean(s.energy_j));
+  const obtained = (s) => s.obtained || "measured";
+  const time = target === null ? (s) => mean(s.total_s) : timeToTarget;
+  const bestQuality = (s) => mean(qualityOf(s, "best"));
+  const sent = (s) => mean(s.bytes_total), energy = (s) => mean(s.energy_j);
   return [
-    tile(target === null ? "Shortest run" : "First at the target", quick,
-      quick && seconds(target === null ? mean(quick.total_s) : timeToTarget(quick)),
-      quick && (quick.obtained || "measured"), "mean over seeds"),
-    tile(`Best ${metric}`, good, good && quality(mean(qualityOf(good, "best"))), good && (good.obtained || "measured"),
-      "of all that finished"),
-    tile("Fewest bytes", quiet, quiet && bytes(mean(quiet.bytes_total)),
-      quiet && (quiet.obtained || "measured"), `${scope} with more than one node`),
-    tile("Least energy", frugal, frugal && joules(mean(frugal.energy_j)),
-      frugal && energyObtained(frugal), scope),
+    tile(
+        target === null ? "Shortest run" : "First at the target", best(among, time), time, seconds,
+        obtained, "mean over seeds"),
+    tile(
+        `Best ${metric}`,
+        best(strategies.filter(ended), bestQuality, higherIsBetter ? "most" : "least"), bestQuality,
+        quality, obtained, "of all that finished"),
+    tile(
+        "Fewest bytes", best(among.filter((s) => sent(s) > 0), sent), sent, bytes, obtained,
+        `${scope}, more than one node`),
+    tile("Least energy", best(among, energy), energy, joules, energyObtained, scope),
   ];
 }
 
 export function drawHeadline() {
   const ranked = best(strategies.filter(reachedByAll), timeToTarget);
   const lines = remarks(ranked);
-  replace(byId("headline"),
-    element("p", { class: "verdict" }, lead(ranked)),
-    lines.length ? element("ul", { class: "remarks" }, lines.map((l) => element("li", {}, l))) : null,
-    element("div", { class: "tiles" }, tiles(ranked)));
+  replace(
+      byId("headline"), element("p", {class: "verdict"}, lead(ranked)),
+      lines.length ? element("ul", {class: "remarks"}, lines.map((l) => element("li", {}, l))) :
+                     null,
+      element("div", {class: "tiles"}, tiles(ranked)));
 }
 
 export function drawMasthead() {
-  const { cluster = {}, name: title } = comparison;
+  const {cluster = {}, name: title} = comparison;
   document.title = `${comparison.title || title || "Comparison"} · Tutti report`;
   replace(byId("title"), document.createTextNode(comparison.title || title || "Comparison"));
   const when = comparison.created ? new Date(comparison.created) : null;
-  const date = when && !Number.isNaN(when.getTime())
-    ? when.toLocaleDateString("en", { year: "numeric", month: "long", day: "numeric", timeZone: "UTC" }) : "";
-  replace(byId("eyebrow"), document.createTextNode(
-    ["Comparison", comparison.title ? title : null, date].filter(Boolean).join(" · ")));
+  const date = when && !Number.isNaN(when.getTime()) ?
+      when.toLocaleDateString(
+          "en", {year: "numeric", month: "long", day: "numeric", timeZone: "UTC"}) :
+      "";
+  replace(byId("eyebrow"), document.createTextNode([
+    "Comparison", comparison.title ? title : null, date
+  ].filter(Boolean).join(" · ")));
   const facts = [
-    ["Data", task.data], ["Model", task.model], ["Global batch", task.global_batch],
-    ["Epochs", task.epochs], ["Target", target === null ? "none" : `${quality(target)} ${metric}`],
+    ["Data", task.data],
+    ["Model", task.model],
+    ["Global batch", task.global_batch],
+    ["Epochs", task.epochs],
+    ["Target", target === null ? "none" : `${quality(target)} ${metric}`],
     ["Seeds", Array.isArray(task.seeds) ? task.seeds.join(", ") : task.seeds],
     ["Cluster", cluster.description || cluster.fabric],
   ].filter(([, value]) => value !== undefined && value !== null && value !== "");
-  replace(byId("facts"), facts.map(([label, value]) => element("li", {},
-    element("span", {}, label), ` ${typeof value === "object" ? JSON.stringify(value) : value}`)));
+  replace(
+      byId("facts"),
+      facts.map(
+          ([label, value]) => element(
+              "li", {}, element("span", {}, label),
+              ` ${typeof value === "object" ? JSON.stringify(value) : value}`)));
 }

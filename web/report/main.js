@@ -1,19 +1,20 @@
 // Puts the page together. What is below the fold is drawn after what is seen first.
 
-import { onChange } from "./model.js";
-import { startTheme } from "./theme.js";
-import { drawHeadline, drawMasthead } from "./headline.js";
-import { startToggles } from "./toggles.js";
-import { startTable } from "./table.js";
-import { startCurves } from "./curves.js";
-import { startBars } from "./bars.js";
-import { startPareto } from "./pareto.js";
-import { startStaleness } from "./staleness.js";
-import { startTimeline } from "./timeline.js";
-import { startNetwork } from "./network.js";
-import { startAppendix } from "./appendix.js";
+import {startAppendix} from "./appendix.js";
+import {startBars} from "./bars.js";
+import {startCurves} from "./curves.js";
+import {drawHeadline, drawMasthead} from "./headline.js";
+import {onChange} from "./model.js";
+import {startNetwork} from "./network.js";
+import {startPareto} from "./pareto.js";
+import {startStaleness} from "./staleness.js";
+import {startTable} from "./table.js";
+import {startTheme} from "./theme.js";
+import {startTimeline} from "./timeline.js";
+import {startToggles} from "./toggles.js";
 
-Chart.defaults.font.family = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+Chart.defaults.font.family =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 startTheme();
 drawMasthead();
 drawHeadline();

@@ -1,11 +1,11 @@
 // The comparison, and which of its strategies are shown. Everything on the page reads from here.
 
-import { byId } from "./dom.js";
-import { isNumber, digits, percent, listed } from "./format.js";
+import {byId} from "./dom.js";
+import {digits, isNumber, listed, percent} from "./format.js";
 
 export const comparison = JSON.parse(byId("comparison").textContent);
 export const task = comparison.task || {};
-export const strategies = comparison.strategies.map((strategy, index) => ({ ...strategy, index }));
+export const strategies = comparison.strategies.map((strategy, index) => ({...strategy, index}));
 export const higherIsBetter = task.higher_is_better !== false;
 export const metric = task.metric || "quality";
 export const target = isNumber(task.target) ? task.target : null;
@@ -55,10 +55,11 @@ const rank = (strategy) => {
 };
 
 // Of many strategies only the first to the target are drawn at first; the others are a click away.
-export const shown = new Set(
-  (strategies.length <= SHOWN_AT_FIRST ? strategies
-    : [...strategies].sort((a, b) => rank(a) - rank(b) || 0).slice(0, SHOWN_AT_FIRST)
-  ).map((s) => s.index));
+export const shown =
+    new Set((strategies.length <= SHOWN_AT_FIRST ?
+                 strategies :
+                 [...strategies].sort((a, b) => rank(a) - rank(b) || 0).slice(0, SHOWN_AT_FIRST))
+                .map((s) => s.index));
 
 export function visible() {
   return strategies.filter((s) => shown.has(s.index));
