@@ -28,6 +28,21 @@ function pairsTable(title, object) {
       null;
 }
 
+const MOST_RUNS = 1000;
+function runFolders() {
+  const runs = strategies.flatMap(
+      (s) => (s.runs || []).map((run, i) => [s.name, (s.seeds || [])[i] ?? "", run]));
+  if (!runs.length) return null;
+  const all = runs.length > MOST_RUNS ? `, the first ${MOST_RUNS} of them` : "";
+  const details = element(
+      "details", {class: "card"},
+      element("summary", {}, `Folders of the ${runs.length} runs${all}`));
+  const fill = () =>
+      details.append(valueTable(["Strategy", "Seed", "Folder"], runs.slice(0, MOST_RUNS)));
+  details.addEventListener("toggle", fill, {once: true});
+  return details;
+}
+
 function thinnedText(points, kept) {
   return [
     `${kept.toLocaleString("en")} of ${points.toLocaleString("en")} points are in this page:`,
@@ -53,9 +68,6 @@ export function startAppendix() {
       definitions.map(
           ([title, text]) =>
               element("div", {}, element("dt", {}, title), element("dd", {}, String(text)))));
-  const runs = strategies.flatMap(
-      (s) => (s.runs || []).map((run, i) => [s.name, (s.seeds || [])[i] ?? "", run]));
-  const MOST_RUNS = 500;
   replace(
       byId("appendix"),
       element(
@@ -68,11 +80,7 @@ export function startAppendix() {
                                            ...source.machine,
                                            ...source.versions
                                          }))),
-      runs.length ? element(
-                        "details", {class: "card"},
-                        element("summary", {}, `Folders of the ${runs.length} runs`),
-                        valueTable(["Strategy", "Seed", "Folder"], runs.slice(0, MOST_RUNS))) :
-                    null);
+      runFolders());
   replace(
       byId("footer"),
       document.createTextNode(`Made by Tutti ${

@@ -2,7 +2,7 @@
 
 import {isNumber} from "./format.js";
 
-export const MOST_POINTS_OF_A_BAND = 400;
+export const MOST_POINTS_OF_A_BAND = 300;
 
 // Points of one run in order of x, without those that are not known.
 function pointsOf(columns, xKey, yKey) {

@@ -233,7 +233,7 @@ export function startBars() {
             "Show", [[false, "seconds"], [true, "share"]], false,
             (value) => {
               asShare = value;
-              split.draw();
+              split.redraw();
             })),
     content: splitContent,
     values: () => [
@@ -242,5 +242,4 @@ export function startBars() {
   });
   figures.push(split);
   byId("time-figures").append(...figures.map((each) => each.node));
-  figures.forEach((each) => each.draw());
 }

@@ -2,7 +2,7 @@
 
 import {element, figure} from "./dom.js";
 import {listed} from "./format.js";
-import {onChange, visible} from "./model.js";
+import {drawSoon, onChange, visible} from "./model.js";
 import {cssColour} from "./theme.js";
 
 export const MOST_BARS = 40;
@@ -135,6 +135,8 @@ export function chartFigure({type, content, plugins = [], ...of}) {
     chart = new Chart(canvas, {type, data, options: merged(look(), options), plugins});
     made.refill();
   };
-  onChange(draw);
-  return {node: made.node, draw};
+  const redraw = () => drawSoon(draw);
+  onChange(redraw);
+  redraw();
+  return {node: made.node, redraw};
 }

@@ -199,10 +199,9 @@ export function startCurves() {
       byId("learning-controls"),
       segmented("Horizontal axis", [[false, "linear"], [true, "logarithmic"]], false, (value) => {
         logarithmic = value;
-        figures.forEach((each) => each.draw());
+        figures.forEach((each) => each.redraw());
       }));
   byId("learning-figures").append(...figures.map((each) => each.node));
-  figures.forEach((each) => each.draw());
   const shared = strategies.filter((s) => s.shared_curve_of);
   const note = document.createElement("p");
   note.className = "note";

@@ -1,4 +1,4 @@
-// Puts the page together. What is below the fold is drawn after what is seen first.
+// Puts the page together: what is seen first at once, the figures after it.
 
 import {startAppendix} from "./appendix.js";
 import {startBars} from "./bars.js";
@@ -28,4 +28,3 @@ startStaleness();
 startTimeline();
 startNetwork();
 startAppendix();
-document.documentElement.dataset.ready = "true";

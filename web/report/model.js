@@ -79,3 +79,25 @@ export function onChange(listener) {
 export function changed() {
   listeners.forEach((listener) => listener());
 }
+
+// Figures are drawn one after the other, with room in between for who wants to scroll or type. The
+// page says when it has nothing left to draw.
+const waiting = new Set();
+export function drawSoon(draw) {
+  document.documentElement.dataset.ready = "false";
+  if (!waiting.size) setTimeout(drawNext);
+  waiting.add(draw);
+}
+function drawNext() {
+  const [draw] = waiting;
+  waiting.delete(draw);
+  if (waiting.size) setTimeout(drawNext);  // even when this one fails
+  if (draw) draw();
+  if (waiting.size) return;
+  document.documentElement.dataset.ready = "true";
+  performance.mark("drawn");
+}
+// For paper, which does not wait.
+export function drawAllNow() {
+  while (waiting.size) drawNext();
+}

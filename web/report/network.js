@@ -3,7 +3,7 @@
 
 import {byId, drawn, element, figure, replace, withTip} from "./dom.js";
 import {bytes, isNumber, percent} from "./format.js";
-import {obtainedBy, onChange, visible} from "./model.js";
+import {drawSoon, obtainedBy, onChange, visible} from "./model.js";
 import {colourOf} from "./theme.js";
 
 const SIZE = 240, CENTRE = SIZE / 2, CIRCLE = 94, WIDEST = 8, MOST_PICTURES = 24;
@@ -152,6 +152,6 @@ export function startNetwork() {
         "";
     made.refill();
   }
-  onChange(drawNetwork);
-  drawNetwork();
+  onChange(() => drawSoon(drawNetwork));
+  drawSoon(drawNetwork);
 }

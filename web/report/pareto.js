@@ -154,5 +154,4 @@ export function startPareto() {
                                                                                       "no"])],
   });
   byId("energy-figures").append(made.node);
-  made.draw();
 }

@@ -89,5 +89,4 @@ export function startStaleness() {
                      count(histogramOf(s).reduce((a, b) => a + b, 0))])],
   });
   byId("energy-figures").append(made.node);
-  made.draw();
 }

@@ -2,7 +2,7 @@
 // eighth repeat colours with another dash, and each has its own shape of point.
 
 import {byId, replace} from "./dom.js";
-import {changed} from "./model.js";
+import {changed, drawAllNow} from "./model.js";
 
 // After Okabe and Ito, darkened or lightened until each has a contrast of 3:1 with its background.
 const PALETTES = {
@@ -114,6 +114,7 @@ export function startTheme() {
     printing = on;
     apply();
     changed();
+    drawAllNow();
   };
   window.addEventListener("beforeprint", print(true));
   window.addEventListener("afterprint", print(false));

@@ -3,7 +3,7 @@
 import {kindLegend} from "./bars.js";
 import {byId, chooser, drawn, element, figure, replace, withTip} from "./dom.js";
 import {listed, seconds} from "./format.js";
-import {obtainedBy, onChange, visible} from "./model.js";
+import {drawSoon, obtainedBy, onChange, visible} from "./model.js";
 
 const MOST_NAMED = 32;
 const timed = () => visible().filter((s) => (s.timeline || []).some((row) => row.intervals.length));
@@ -153,10 +153,11 @@ export function startTimeline() {
         without.length ? `No timeline was kept of ${listed(without.map((s) => s.name))}.` : "";
     made.refill();
   }
-  onChange(drawTimeline);
+  const redraw = () => drawSoon(drawTimeline);
+  onChange(redraw);
   new ResizeObserver(() => {
     const svg = plot.querySelector("svg");
-    if (svg && Math.abs(svg.width.baseVal.value - plot.clientWidth) > 2) drawTimeline();
+    if (svg && Math.abs(svg.width.baseVal.value - plot.clientWidth) > 2) redraw();
   }).observe(plot);
-  drawTimeline();
+  redraw();
 }
