@@ -1,6 +1,6 @@
 // Time to target with its spread, and where the time went.
 
-import {axis, chartFigure, MOST_BARS} from "./charts.js";
+import {axis, chartFigure} from "./charts.js";
 import {byId, element, segmented} from "./dom.js";
 import {isNumber, percent, range, seconds, secondsUpTo} from "./format.js";
 import {define, ended, high, low, mean, obtainedBy, quality, qualityOf, reachedByAll, seedCount, strategies, target, visible} from "./model.js";
@@ -66,7 +66,7 @@ const spreadPlugin = {
 // The quickest first; those that missed after them, those that broke last.
 function byTime(some) {
   const key = (s) => (ended(s) ? mean(s.to_target_s) ?? 1e300 : Infinity);
-  return [...some].sort((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b))).slice(0, MOST_BARS);
+  return [...some].sort((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
 }
 
 const shortened = (name) => (name.length > 22 ? `${name.slice(0, 21)}…` : name);
@@ -139,7 +139,7 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 function splitContent(some) {
   const known = some.filter((s) => sum(splitOf(s)) > 0);
-  const rows = [...known].sort((a, b) => sum(splitOf(a)) - sum(splitOf(b))).slice(0, MOST_BARS);
+  const rows = [...known].sort((a, b) => sum(splitOf(a)) - sum(splitOf(b)));
   const part = (s, k) => splitOf(s)[k] / (asShare ? sum(splitOf(s)) : 1);
   return {
     data: {

@@ -2,10 +2,11 @@
 
 import {element, figure} from "./dom.js";
 import {listed} from "./format.js";
-import {drawSoon, onChange, visible} from "./model.js";
+import {byMerit, drawSoon, onChange, visible} from "./model.js";
 import {cssColour} from "./theme.js";
 
-export const MOST_BARS = 40;
+// More lines or bars than this nobody can tell apart, and they take long to draw.
+export const MOST_DRAWN = 40;
 
 // For each line on the chart the point nearest to the pointer's x: all strategies at one moment.
 Chart.Interaction.modes.everyLine = (chart, event) => {
@@ -122,16 +123,20 @@ export function chartFigure({type, content, plugins = [], ...of}) {
   const made = figure({...of, plot});
   let chart = null;
   const draw = () => {
-    const {data, options, height, label, remark = "", without = []} = content(visible());
+    const all = visible();
+    const some = all.length > MOST_DRAWN ? [...all].sort(byMerit).slice(0, MOST_DRAWN) : all;
+    const {data, options, height, label, remark = "", without = []} = content(some);
     if (chart) chart.destroy();
     plot.style.height = height ? `${height}px` : "";
     canvas.setAttribute("aria-label", label);
     made.missing.textContent = [
+      all.length > some.length ? `The best ${some.length} of the ${all.length} shown are drawn.` :
+                                 "",
       remark,
       without.length ?
           `Nothing to draw for ${listed(without.map((s) => `${s.name} (${s.status})`))}.` :
-          ""
-    ].join(" ").trim();
+          "",
+    ].filter(Boolean).join(" ");
     chart = new Chart(canvas, {type, data, options: merged(look(), options), plugins});
     made.refill();
   };

@@ -3,7 +3,7 @@
 import {bandOf} from "./bands.js";
 import {axis, chartFigure, levelPlugin} from "./charts.js";
 import {byId, replace, segmented} from "./dom.js";
-import {bytes, count, digits, isNumber, range, seconds, secondsUpTo} from "./format.js";
+import {bytes, count, digits, isNumber, listed, range, seconds, secondsUpTo} from "./format.js";
 import {define, ended, higherIsBetter, metric, obtainedBy, quality, strategies, target, task, visible} from "./model.js";
 import {colourOf, dashOf, faded, pointOf} from "./theme.js";
 
@@ -208,10 +208,10 @@ export function startCurves() {
   note.textContent = [
     "Between two evaluations lines are straight; a run that has ended keeps its last " +
         "value; a cross marks where a broken run stopped.",
-    shared.length ?
-        `Computed once for strategies proven equal: ${
-            shared.map((s) => `${s.name} has the curve of ${s.shared_curve_of}`).join("; ")}.` :
-        "",
+    ...[...new Set(shared.map((s) => s.shared_curve_of))].map((source) => {
+      const names = listed(shared.filter((s) => s.shared_curve_of === source).map((s) => s.name));
+      return `Computed once, because they are proven equal: ${names} with the curve of ${source}.`;
+    }),
     Array.isArray(task.seeds) && task.seeds.length < 3 ?
         "With fewer than three seeds the band says little about chance." :
         "",

@@ -70,8 +70,12 @@ export function times(ratio) {
   return `${digits(ratio, ratio < 10 ? 2 : 3)} times`;
 }
 
-// "a", "a and b", "a, b and c".
+// "a", "a and b", "a, b and c"; of many the first few and how many more there are.
+const MOST_LISTED = 8;
 export function listed(words) {
   if (words.length < 2) return words.join("");
+  if (words.length > MOST_LISTED)
+    return `${words.slice(0, MOST_LISTED - 2).join(", ")} and ${
+        words.length - MOST_LISTED + 2} more`;
   return `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }

@@ -43,6 +43,28 @@ function lead(ranked) {
   return [`No strategy reaches the target of ${quality(target)} ${metric} in every seed.`];
 }
 
+function shortOfTarget() {
+  const short = strategies.filter((s) => ended(s) && !reachedByAll(s));
+  const partly = short.filter((s) => s.reached > 0), missed = short.filter((s) => !(s.reached > 0));
+  const bestQuality = (s) => mean(qualityOf(s, "best"));
+  const lines = partly.map(
+      (s) => [name(s), ` reaches the target in ${s.reached} of ${seedCount(s)} seeds only.`]);
+  const [closest] = best(missed, bestQuality, higherIsBetter ? "most" : "least");
+  if (missed.length > 2 && closest)
+    return [
+      ...lines,
+      [
+        `${listed(missed.map((s) => s.name))} do not reach the target; the closest is `,
+        name(closest), ` with ${quality(bestQuality(closest))}.`
+      ]
+    ];
+  return [
+    ...lines,
+    ...missed.map(
+        (s) => [name(s), ` does not reach the target; its best is ${quality(bestQuality(s))}.`])
+  ];
+}
+
 function remarks(ranked) {
   const lines = [];
   const [first, second] = ranked;
@@ -56,15 +78,7 @@ function remarks(ranked) {
       `The slowest that gets there, `, name(last), `, takes ${seconds(timeToTarget(last))}: `,
       `${times(timeToTarget(last) / timeToTarget(first))} as long.`
     ]);
-  if (target !== null)
-    for (const s of strategies.filter((each) => ended(each) && !reachedByAll(each)))
-      lines.push(
-          s.reached > 0 ?
-              [name(s), ` reaches the target in ${s.reached} of ${seedCount(s)} seeds only.`] :
-              [
-                name(s),
-                ` does not reach the target; its best is ${quality(mean(qualityOf(s, "best")))}.`
-              ]);
+  if (target !== null) lines.push(...shortOfTarget());
   for (const status of [...new Set(strategies.filter((s) => !ended(s)).map((s) => s.status))]) {
     const some = strategies.filter((s) => s.status === status);
     lines.push(

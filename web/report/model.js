@@ -48,18 +48,27 @@ export function energyObtainedBy(some) {
   return listed([...new Set((known.length ? known : some).map(energyObtained))].sort());
 }
 
-const rank = (strategy) => {
-  const time = mean(strategy.to_target_s);
-  if (reachedByAll(strategy) && time !== null) return time;
-  return ended(strategy) ? 1e300 : Infinity;
-};
+// Figures such as time and energy are worth comparing among those that did the task: who reached
+// the target, or who finished when nobody did.
+export function candidates(some) {
+  const able = target === null ? [] : some.filter(reachedByAll);
+  return able.length ? able : some.filter(ended);
+}
+
+// First to the target first, then by quality, then what broke.
+export function byMerit(a, b) {
+  const place = (s) => (reachedByAll(s) ? 0 : ended(s) ? 1 : 2);
+  const time = (s) => mean(s.to_target_s) ?? Infinity;
+  const best = (s) => mean(qualityOf(s, "best")) ?? (higherIsBetter ? -Infinity : Infinity);
+  if (place(a) !== place(b)) return place(a) - place(b);
+  if (place(a) === 0 && time(a) !== time(b)) return time(a) - time(b);
+  if (best(a) === best(b)) return a.index - b.index;
+  return higherIsBetter ? best(b) - best(a) : best(a) - best(b);
+}
 
 // Of many strategies only the first to the target are drawn at first; the others are a click away.
 export const shown =
-    new Set((strategies.length <= SHOWN_AT_FIRST ?
-                 strategies :
-                 [...strategies].sort((a, b) => rank(a) - rank(b) || 0).slice(0, SHOWN_AT_FIRST))
-                .map((s) => s.index));
+    new Set([...strategies].sort(byMerit).slice(0, SHOWN_AT_FIRST).map((s) => s.index));
 
 export function visible() {
   return strategies.filter((s) => shown.has(s.index));

@@ -1,6 +1,6 @@
 // How old the parameters were that gradients were computed with.
 
-import {axis, chartFigure, MOST_BARS} from "./charts.js";
+import {axis, chartFigure} from "./charts.js";
 import {byId} from "./dom.js";
 import {count, digits, listed, percent} from "./format.js";
 import {define, obtainedBy, strategies, visible} from "./model.js";
@@ -22,7 +22,7 @@ function shares(strategy, bins) {
 }
 
 function stalenessContent(some) {
-  const known = some.filter(isStale).slice(0, MOST_BARS);
+  const known = some.filter(isStale);
   const fresh = some.filter((s) => s.staleness && !isStale(s));
   const longest = Math.max(2, ...known.map((s) => histogramOf(s).length)),
         bins = Math.min(MOST_BINS, longest);

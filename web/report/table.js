@@ -3,19 +3,21 @@
 import {COLUMNS, GROUPINGS, groupOf} from "./columns.js";
 import {badge, byId, chooser, element, replace, segmented} from "./dom.js";
 import {isNumber, listed, range, UNKNOWN} from "./format.js";
-import {broken, comparison, ended, mean, onChange, reachedByAll, seedCount, strategies, target, visible} from "./model.js";
+import {broken, candidates, comparison, ended, higherIsBetter, mean, onChange, reachedByAll, seedCount, strategies, target, visible} from "./model.js";
 import {swatchOf} from "./toggles.js";
 
 const MOST_ROWS = 200;
-const order = {
-  key: target === null ? "best" : "to_target_s",
-  descending: target === null
-};
+const reachedSomewhere = strategies.some((s) => mean(s.to_target_s) !== null);
+const order = reachedSomewhere ? {key: "to_target_s", descending: false} :
+                                 {key: "best", descending: higherIsBetter};
 let grouping = "";
 let long = false;
 
-const columns = () =>
-    COLUMNS.filter((c) => (long || !c.long) && strategies.some((s) => mean(c.value(s)) !== null));
+// A column without a single value says nothing, unless it says that nobody reached the target.
+const columns = () => COLUMNS.filter(
+    (c) => (long || !c.long) &&
+        ((c.key === "to_target_s" && target !== null) ||
+         strategies.some((s) => mean(c.value(s)) !== null)));
 
 // What is not known is last in either direction; so is what broke off.
 function sorted(some) {
@@ -32,8 +34,7 @@ function sorted(some) {
 
 // The best value of a column, unless most rows share it: then it tells nothing.
 function bestOf(column, some) {
-  const able = some.filter(target === null ? ended : reachedByAll);
-  const values = (able.length ? able : some.filter(ended))
+  const values = candidates(some)
                      .map((s) => mean(column.value(s)))
                      .filter((v) => isNumber(v) && !(column.talk && v === 0));
   if (!column.wanted || values.length < 2) return null;
@@ -47,8 +48,7 @@ function cell(column, strategy, top) {
     const missed = column.key === "to_target_s" && target !== null && ended(strategy);
     return element("td", {class: missed ? "missed" : "unknown"}, missed ? "not reached" : UNKNOWN);
   }
-  const isBest =
-      top !== null && value === top && (target === null ? ended(strategy) : reachedByAll(strategy));
+  const isBest = top !== null && value === top && candidates(visible()).includes(strategy);
   const partly = column.key === "to_target_s" && !reachedByAll(strategy) && ended(strategy);
   const spread = isNumber(stat.min) && stat.min !== stat.max ?
       range(column.format(stat.min), column.format(stat.max)) :
@@ -153,7 +153,7 @@ function draw() {
   const methods = (key) => listed([...new Set(strategies.map((s) => s[key]).filter(Boolean))]);
   replace(byId("table-note"), document.createTextNode([
     `★ marks the best value of a column among the strategies shown${
-        target === null ? "" : " that reach the target"}.`,
+        candidates(some).some(reachedByAll) ? " that reach the target" : ""}.`,
     all.length > MOST_ROWS ?
         `The first ${MOST_ROWS} of ${
             all.length} rows are listed; switch strategies off to see others.` :
