@@ -27,6 +27,13 @@ json rounded(const json& value) {
   return std::isfinite(result) ? json(result) : value;
 }
 
+void round_all(json& value) {
+  if (value.is_structured())
+    for (json& each : value) round_all(each);
+  else
+    value = rounded(value);
+}
+
 struct Thinning {
   size_t most;               // per series
   size_t had = 0, kept = 0;  // points of all series
@@ -48,7 +55,7 @@ json curve_columns(const json& curve, Thinning& thinning) {
   const std::vector<size_t> kept = thinning(qualities);
   for (const char* key : {"step", "samples", "time_s", "bytes", "loss", "quality"}) {
     json& column = columns[key] = json::array();
-    for (const size_t i : kept) column.push_back(rounded(member(points[i], key)));
+    for (const size_t i : kept) column.push_back(member(points[i], key));
   }
   return columns;
 }
@@ -61,7 +68,7 @@ json series_columns(const json& series, Thinning& thinning) {
   for (const char* key : {"step", "time_s", "samples", "loss"}) {
     json& column = columns[key] = json::array();
     const json& all = list_member(series, key);
-    for (const size_t i : kept) column.push_back(i < all.size() ? rounded(all[i]) : json());
+    for (const size_t i : kept) column.push_back(i < all.size() ? all[i] : json());
   }
   return columns;
 }
@@ -122,6 +129,7 @@ json drawn_strategy(const json& strategy, Thinning& thinning) {
   const int count = workers > 0 ? static_cast<int>(std::min(workers, kMostWorkers)) : 0;
   drawn["network"] = network_picture(list_member(strategy, "nodes"), list_member(strategy, "links"),
                                      count, kMostNodesDrawn);
+  round_all(drawn);
   return drawn;
 }
 

@@ -117,11 +117,18 @@ class Report(unittest.TestCase):
                      "async-server reaches the target in 2 of 3 seeds only",
                      "gossip does not reach the target", "diverged: local-sgd", "failed: two-level"):
             self.assertIn(part, text)
+        self.assertNotIn("two clocks", text)
+        mixed = fixture.comparison()
+        mixed["strategies"][1]["obtained"] = "measured"
+        self.open(mixed, "mixed")
+        self.assertIn("two clocks", self.find("#headline")[0].text)
         none = fixture.comparison()
         for strategy in none["strategies"]:
             strategy["reached"], strategy["to_target_s"] = 0, None
         self.open(none, "none")
         self.assertIn("No strategy reaches the target of 85 %", self.find(".verdict")[0].text)
+        self.assertIn("do not reach the target; the closest is", self.find("#headline")[0].text)
+        self.assertIn("not reached", self.find("#table")[0].text)
         none["task"]["target"] = None
         self.open(none, "untargeted")
         self.assertIn("No target was set", self.find(".verdict")[0].text)

@@ -73,6 +73,11 @@ function remarks(ranked) {
     lines.push([
       "The seeds of ", name(first), " and ", name(second), " overlap: their order is not certain."
     ]);
+  if (new Set(ranked.map((s) => s.obtained)).size > 1)
+    lines.push([
+      "Some times here are measured and some simulated: these are two clocks. ",
+      "Compare them only within a kind."
+    ]);
   if (ranked.length > 2)
     lines.push([
       `The slowest that gets there, `, name(last), `, takes ${seconds(timeToTarget(last))}: `,

@@ -59,7 +59,7 @@ function line(pair, places, nodes, strategy, widest) {
 }
 
 function dot(node, [x, y], total) {
-  const size = total <= 12 ? 11 : total <= 24 ? 8 : 4.5;
+  const size = total <= 12 ? 11 : total <= 24 ? 8 : total <= 40 ? 4.5 : 3;
   const mark = node.role === "worker" ? drawn("circle", {cx: x, cy: y, r: size, class: "node"}) :
                                         drawn("rect", {
                                           x: x - size,

@@ -1,11 +1,13 @@
 // One list of strategies that switches them on and off in every figure at once.
 
 import {byId, element, replace} from "./dom.js";
-import {broken, flip, onChange, reachedByAll, show, shown, strategies} from "./model.js";
+import {broken, byMerit, flip, onChange, reachedByAll, show, shown, strategies} from "./model.js";
 import {colourOf, dashOf} from "./theme.js";
 
 const FILTER_FROM = 16;
 let filter = "";
+// Of many the best come first, so that those shown when the page opens are seen to be.
+const ordered = strategies.length < FILTER_FROM ? strategies : [...strategies].sort(byMerit);
 
 export function swatchOf(strategy) {
   const dashed = dashOf(strategy).length > 0;
@@ -57,7 +59,7 @@ export function startToggles() {
       chips);
   function draw() {
     const focused = document.activeElement && document.activeElement.dataset.index;
-    const some = strategies.filter((s) => s.name.toLowerCase().includes(filter));
+    const some = ordered.filter((s) => s.name.toLowerCase().includes(filter));
     replace(chips, some.map(chip));
     replace(summary, document.createTextNode(`${shown.size} of ${strategies.length}`));
     // The buttons are made anew: the one that was pressed keeps the focus.
