@@ -18,6 +18,19 @@ struct JobOptions : CommonOptions {
   std::string out;
 };
 
+struct TrainOptions : JobOptions {
+  std::string progress;  // live | lines | json; empty: what suits standard error
+};
+
+struct CompareCommandOptions : JobOptions {
+  std::vector<std::string> strategies;  // names, or all; empty: all
+  std::vector<std::string> seeds;       // a list, or how many; empty: that of the job
+  int jobs = 0;                         // virtual runs at once; 0: as many as cores
+  bool no_sharing = false;              // every run computes its own gradients
+  bool strict = false;                  // refuse damaged run folders
+  std::string group;                    // of the taxonomy
+};
+
 struct PredictOptions : CommonOptions {
   std::string run;     // folder of a finished run
   std::string data;    // file to predict; empty: the test samples of the run's own data
@@ -39,6 +52,18 @@ struct AdviseCliOptions : CommonOptions {
   bool declared = false;
 };
 
+struct ReportOptions : CommonOptions {
+  std::vector<std::string> paths;  // comparisons or folders of runs
+  std::string out;                 // the page; empty: beside the comparison
+  std::string tensorboard, trace, csv;
+};
+
+struct SurveyCommandOptions : CommonOptions {
+  std::vector<std::string> tasks, strategies, seeds;
+  std::string cluster = "rack-1g";
+  std::string out;
+};
+
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
@@ -48,11 +73,14 @@ struct BenchOptions : CommonOptions {
 };
 
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
-int run_train(const JobOptions& options, const std::atomic<bool>& stop);
+int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
+int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop);
+int run_report(const ReportOptions& options);
+int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& stop);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_doctor(const CommonOptions& options);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);

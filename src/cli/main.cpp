@@ -34,8 +34,12 @@ void install_signal_handlers() {
   signal(SIGPIPE, SIG_IGN);  // `tutti ... | head` ends by a write error, not by a signal
 }
 
+bool json_wanted = false;  // asked for by whichever command it is: errors follow it too
+
 void add_common(CLI::App* app, tutti::CommonOptions& options) {
-  app->add_flag("--json", options.json, "Print the result as JSON");
+  app->add_flag(
+      "--json", [&options](int64_t) { json_wanted = options.json = true; },
+      "Print the result as JSON");
   app->add_flag("-q,--quiet", options.quiet, "Print no progress");
 }
 
@@ -47,9 +51,9 @@ void add_job(CLI::App* app, tutti::JobOptions& options) {
   add_common(app, options);
 }
 
-int report(const std::exception& error, int code, bool json) {
+int report(const std::exception& error, int code) {
   tutti::tell(fmt::format("tutti: {}\n", error.what()));
-  if (json) {
+  if (json_wanted) {
     nlohmann::json object = {{"error", error.what()}, {"exit_code", code}};
     if (const auto* config = dynamic_cast<const tutti::ConfigError*>(&error))
       object["key"] = config->key();
@@ -98,17 +102,46 @@ int main(int argc, char** argv) {
       "  tutti train recipes/fashion-lenet.toml\n"
       "  tutti train recipes/fashion-lenet.toml --set cluster.fabric=virtual --set "
       "cluster.workers=8\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml\n"
       "  tutti check recipes/fashion-lenet.toml\n"
       "  tutti list strategies\n"};
   app.footer(kExitCodes);
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
 
-  JobOptions train, check;
+  TrainOptions train;
+  JobOptions check;
   auto* train_app = app.add_subcommand("train", "Train a job and keep its record");
   add_job(train_app, train);
   train_app->add_option("--out", train.out, "Folder of the run (default: a new one below runs/)");
+  train_app->add_option("--progress", train.progress, "live, lines or json (one object a line)")
+      ->check(CLI::IsMember({"live", "lines", "json"}));
   train_app->footer("Example: tutti train recipes/fashion-lenet.toml --set cluster.workers=2");
+  CompareCommandOptions compare;
+  auto* compare_app = app.add_subcommand("compare", "Run a job under many architectures");
+  add_job(compare_app, compare);
+  compare_app
+      ->add_option("--strategies", compare.strategies,
+                   "Which, e.g. ring,tree,solo; listed: the [[compare]] entries (default: all)")
+      ->delimiter(',');
+  compare_app->add_option("--seeds", compare.seeds, "How many seeds, or which, e.g. 5 or 3,7")
+      ->delimiter(',');
+  compare_app->add_option("--out", compare.out,
+                          "Folder, new or to go on with (default: a new one below compare/)");
+  compare_app
+      ->add_option("--jobs", compare.jobs, "Virtual runs at once (default: as many as cores)")
+      ->check(CLI::Range(1, 4096));
+  compare_app->add_option("--group", compare.group, "Group the table by a part of the taxonomy")
+      ->check(CLI::IsMember({"structure", "parallelism", "optimisation", "timing", "pattern"}));
+  compare_app->add_flag("--no-sharing", compare.no_sharing,
+                        "Compute gradients for every run, also where strategies are equal");
+  compare_app->add_flag("--strict", compare.strict,
+                        "Refuse damaged run folders instead of running them again");
+  compare_app->footer(
+      "Examples:\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"
+      "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
+      "The same command on the same --out goes on where it ended. See docs/compare.md.");
   auto* check_app = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(check_app, check);
   check_app->footer("Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree");
@@ -128,6 +161,18 @@ int main(int argc, char** argv) {
   show_app->add_option("RUN", show.runs, "Folders of finished runs")->required();
   add_common(show_app, show);
   show_app->footer("Example: tutti show runs/*");
+
+  ReportOptions page;
+  auto* report_app = app.add_subcommand("report", "Make the page of a comparison, and exports");
+  report_app->add_option("PATH", page.paths, "Folder of a comparison, its compare.json, or runs")
+      ->required();
+  report_app->add_option("--out", page.out,
+                         "The page (default: report.html beside the comparison)");
+  report_app->add_option("--tensorboard", page.tensorboard, "Write TensorBoard event files here");
+  report_app->add_option("--trace", page.trace, "Write a trace for Perfetto or chrome://tracing");
+  report_app->add_option("--csv", page.csv, "Write a row per strategy here, and curves beside it");
+  add_common(report_app, page);
+  report_app->footer("Example: tutti report runs/fashion-compare --trace trace.json");
 
   std::string kind;
   CommonOptions list, doctor;
@@ -163,6 +208,21 @@ int main(int argc, char** argv) {
   add_common(advise_app, advise);
   advise_app->footer("Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g");
 
+  SurveyCommandOptions survey;
+  auto* survey_app =
+      app.add_subcommand("survey", "Compare every architecture on every reference task");
+  survey_app->add_option("--tasks", survey.tasks, "Only these, see `tutti list tasks`")
+      ->delimiter(',');
+  survey_app->add_option("--cluster", survey.cluster,
+                         "File with a [cluster] table, or a name below recipes/clusters");
+  survey_app->add_option("--strategies", survey.strategies, "Only these, e.g. solo,ring")
+      ->delimiter(',');
+  survey_app->add_option("--seeds", survey.seeds, "How many seeds, or a list of them")
+      ->delimiter(',');
+  survey_app->add_option("--out", survey.out, "Folder of the survey; one that exists is continued");
+  add_common(survey_app, survey);
+  survey_app->footer("Example: tutti survey --cluster rack-1g --seeds 3");
+
   BenchOptions bench;
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
   bench_app->add_option("WHAT", bench.what, "allreduce, train, virtual, deterministic or startup")
@@ -181,19 +241,20 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (const std::string message = unknown_command(app); !message.empty())
-      return report(ConfigError("", message), kExitBadJob, false);
+      return report(ConfigError("", message), kExitBadJob);
     return app.exit(error) == 0 ? kExitDone : kExitBadJob;
   }
 
-  const bool json = train.json || check.json || predict.json || show.json || list.json ||
-                    advise.json || doctor.json || bench.json;
   install_signal_handlers();
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
+    if (*compare_app) return run_compare(compare, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
     if (*show_app) return run_show(show);
     if (*advise_app) return run_advise(advise, stop_requested);
+    if (*report_app) return run_report(page);
+    if (*survey_app) return run_survey(survey, stop_requested);
     if (*list_app) return run_list(kind, list);
     if (*doctor_app) return run_doctor(doctor);
     return run_bench(bench, stop_requested);
@@ -201,12 +262,12 @@ int main(int argc, char** argv) {
   try {
     return finish_output(run());
   } catch (const ConfigError& error) {
-    return report(error, kExitBadJob, json);
+    return report(error, kExitBadJob);
   } catch (const DataError& error) {
-    return report(error, kExitBadJob, json);
+    return report(error, kExitBadJob);
   } catch (const InterruptedError& error) {
-    return report(error, kExitInterrupted, json);
+    return report(error, kExitInterrupted);
   } catch (const std::exception& error) {
-    return report(error, kExitInternal, json);
+    return report(error, kExitInternal);
   }
 }

@@ -50,12 +50,14 @@ int run_show(const ShowOptions& options) {
              "clock", "best", "test", "to target", "total", "sent");
   for (const json& run : runs) {
     const json sent = at(run, "/bytes_sent"), status = at(run, "/status");
+    // Where only costs were simulated nothing was measured, so nothing was missed.
+    const char* missed = at(run, "/quality/best").is_null() ? "-" : "missed";
     fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}{}\n",
                cell(at(run, "/name")).substr(0, 22), cell(at(run, "/fabric")),
                cell(at(run, "/workers"), "{:.0f}"), cell(at(run, "/obtained")),
                cell(at(run, "/quality/best"), "{:.4f}"), cell(at(run, "/quality/final"), "{:.4f}"),
                at(run, "/quality/reached") == true ? cell(at(run, "/time/to_target_s"), "{:.2f} s")
-                                                   : "missed",
+                                                   : missed,
                cell(at(run, "/time/total_s"), "{:.2f} s"),
                sent.is_number() ? human_quantity(sent.get<double>(), Unit::kBytes) : "-",
                status == "done" ? "" : "  " + cell(status));

@@ -8,13 +8,21 @@
 #include "jobs/launcher.h"
 
 namespace tutti {
+namespace {
 
-int run_train(const JobOptions& options, const std::atomic<bool>& stop) {
+ProgressStyle progress_style(const TrainOptions& options) {
+  if (options.quiet) return ProgressStyle::kNone;
+  if (options.progress == "json") return ProgressStyle::kJson;
+  const bool live = options.progress.empty() ? isatty(STDERR_FILENO) : options.progress == "live";
+  return live ? ProgressStyle::kLive : ProgressStyle::kLines;
+}
+
+}  // namespace
+
+int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   Job job = load_job(options.job, options.sets);
-  LaunchOptions launch_options{
-      .out = options.out, .keep_files = true, .progress = ProgressStyle::kNone};
-  if (!options.quiet)
-    launch_options.progress = isatty(STDERR_FILENO) ? ProgressStyle::kLive : ProgressStyle::kLines;
+  const LaunchOptions launch_options{
+      .out = options.out, .keep_files = true, .progress = progress_style(options)};
   const RunRecord record = launch(job, launch_options, stop);
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";

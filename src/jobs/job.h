@@ -23,6 +23,8 @@ struct Job {
   ClusterConfig cluster;
   FootprintConfig footprint;
   std::string base_dir = ".";  // where relative paths in the job start
+  // [[compare]]: this job as each entry changes it, named after the entry.
+  std::vector<Job> compare;
   // Where each setting was given, "job.toml:12" or "command line"; "" is the job as a whole.
   std::map<std::string, std::string> places;
 };
@@ -33,6 +35,9 @@ void visit(Visitor& visitor, Job& job);
 // Reads a job file and applies `overrides` ("cluster.workers=8"). Throws ConfigError that names
 // file, line, key and remedy. An empty path gives the default job.
 Job load_job(const std::string& path, const std::vector<std::string>& overrides);
+
+// A copy that shares nothing with `job`, with `settings` ("task.seed=3") on top of it.
+Job with_settings(const Job& job, const std::vector<std::string>& settings);
 
 // The job with every setting written out; load_job() of it gives the same job.
 std::string resolved_toml(Job& job);

@@ -149,6 +149,11 @@ std::string job_reference() {
     text += fmt::format("| `{}` | {} | `{}` | {} |\n", setting.key, setting.values, setting.preset,
                         setting.meaning);
   }
+  text +=
+      "\n## [[compare]]\n\nOne more contender of `tutti compare`, see docs/compare.md: a `name`, "
+      "and "
+      "any of the settings above (`strategy.topology = \"tree\"`), which replace those of the "
+      "job.\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 namespace tutti {
@@ -34,14 +35,14 @@ Progress::Progress(ProgressStyle style, std::string title, int64_t total_steps, 
 void Progress::step(const StepRow& row) {
   last_ = row;
   if (style_ == ProgressStyle::kNone) return;
-  if (wall_s() - printed_s_ < (style_ == ProgressStyle::kLive ? kLiveEvery_s : kLinesEvery_s))
+  if (wall_s() - printed_s_ < (style_ == ProgressStyle::kLines ? kLinesEvery_s : kLiveEvery_s))
     return;
   print(row);
 }
 
 void Progress::evaluation(const EvaluationRow& row) {
   quality_ = row.quality;
-  if (style_ == ProgressStyle::kLive) print(last_);
+  if (style_ == ProgressStyle::kLive || style_ == ProgressStyle::kJson) print(last_);
   if (style_ == ProgressStyle::kLines)
     tell(fmt::format("{}: epoch {:.4g}, step {}: {} {:.4f}, loss {:.4f}, {:.1f} s\n", title_,
                      row.epoch, row.step, metric_, row.quality, row.loss, row.time_s));
@@ -49,6 +50,7 @@ void Progress::evaluation(const EvaluationRow& row) {
 
 void Progress::print(const StepRow& row) {
   printed_s_ = wall_s();
+  if (style_ == ProgressStyle::kJson) return print_json(row);
   const double elapsed = printed_s_ - started_s_;
   const double left = row.step > 0 ? elapsed / static_cast<double>(row.step) *
                                          static_cast<double>(total_steps_ - row.step)
@@ -63,6 +65,15 @@ void Progress::print(const StepRow& row) {
   } else {
     tell(line + "\n");
   }
+}
+
+void Progress::print_json(const StepRow& row) {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? fmt::format("{}", value) : "null";
+  };
+  tell(fmt::format("{{\"step\":{},\"total\":{},\"time_s\":{},\"loss\":{},\"quality\":{}}}\n",
+                   row.step, total_steps_, number(row.time_s), number(row.loss),
+                   quality_ >= 0 ? number(quality_) : "null"));
 }
 
 void Progress::end() {

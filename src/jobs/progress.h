@@ -1,4 +1,5 @@
-// Progress for people: one live line on a terminal, a plain line now and then otherwise.
+// Progress for people: one live line on a terminal, a plain line now and then otherwise. And for
+// programs: a JSON object per line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace tutti {
 // To standard error. A reader who has left, or a full disk, must not end a run.
 void tell(const std::string& text);
 
-enum class ProgressStyle { kNone, kLines, kLive };
+enum class ProgressStyle { kNone, kLines, kLive, kJson };
 
 class Progress {
  public:
@@ -22,6 +23,7 @@ class Progress {
 
  private:
   void print(const StepRow& row);
+  void print_json(const StepRow& row);
 
   ProgressStyle style_;
   std::string title_;

@@ -74,6 +74,7 @@ class TomlWriter : public Visitor {
   }
   void tables(const char* key, size_t size, const std::function<void(Visitor&, size_t)>& inside,
               const char*) override {
+    if (size == 0) put(key, "[]");  // where it is laid over another job, none is not the same
     for (size_t i = 0; i < size; ++i)
       section(key, "[[", "]]", [&](Visitor& visitor) { inside(visitor, i); });
   }
@@ -100,6 +101,10 @@ class TomlWriter : public Visitor {
 std::string resolved_toml(Job& job) {
   TomlWriter writer;
   visit(writer, job);
+  if (!job.compare.empty())
+    writer.tables(
+        "compare", job.compare.size(),
+        [&](Visitor& visitor, size_t i) { visit(visitor, job.compare[i]); }, "");
   return writer.text();
 }
 

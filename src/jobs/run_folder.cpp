@@ -8,7 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "core/error.h"
 
@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  if (!file || !(content << file.rdbuf()))
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad())
     throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  return content.str();
+  return content;
 }
 
 void write_file(const std::string& path, std::string_view content) {

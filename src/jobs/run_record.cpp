@@ -61,6 +61,7 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
 
 json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures) {
   return {{"metric", record.metric},
+          {"higher_is_better", record.higher_is_better},
           {"best", number(figures.best)},
           {"last", number(figures.last)},
           {"final", number(figures.final_test)},

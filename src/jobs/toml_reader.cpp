@@ -123,6 +123,14 @@ class TomlReader : public Visitor {
     }
   }
 
+  // The value of a known key, or null when it is not given.
+  const toml::node* find(const char* key) {
+    known_.insert(key);
+    const toml::node* node = table_.get(key);
+    if (node) places_[prefix_ + key] = place(*node);
+    return node;
+  }
+
   void refuse_unknown() const {
     for (const auto& [key, node] : table_) {
       if (known_.count(std::string(key.str()))) continue;
@@ -138,13 +146,6 @@ class TomlReader : public Visitor {
   }
 
  private:
-  const toml::node* find(const char* key) {
-    known_.insert(key);
-    const toml::node* node = table_.get(key);
-    if (node) places_[prefix_ + key] = place(*node);
-    return node;
-  }
-
   std::string place(const toml::node& node) const {
     const auto line = node.source().begin.line;
     return line ? fmt::format("{}:{}", file_, line) : "command line";
@@ -268,7 +269,71 @@ void apply_override(toml::table& root, const std::string& text) {
   });
 }
 
+// The resolved job must mean the same wherever it is kept.
+void resolve_paths(Job& job) {
+  for (std::string* path : {&job.task.data.path, &job.task.data.labels_path})
+    if (!path->empty())
+      *path = std::filesystem::absolute(std::filesystem::path(job.base_dir) / *path)
+                  .lexically_normal()
+                  .string();
+}
+
+// A copy that shares nothing with `job`; strategies are copied by their settings.
+Job copy_of(const Job& job) {
+  Job copy = job;
+  copy.compare.clear();
+  const toml::table settings = toml::parse(resolved_toml(copy));
+  TomlReader::Places unused;
+  Job read;
+  TomlReader reader(settings, "", "", unused);
+  visit(reader, read);
+  copy.strategy = read.strategy;
+  return copy;
+}
+
+// The job with what `changes` says put on top of it.
+Job overlay(const Job& job, const toml::table& changes, const std::string& file,
+            const std::string& prefix) {
+  Job result = copy_of(job);
+  // A list replaces the one before: merged element by element it would say something else.
+  if (changes["cluster"]["stragglers"]) result.cluster.stragglers.clear();
+  if (changes["cluster"]["faults"]) result.cluster.faults.clear();
+  TomlReader::Places places;
+  TomlReader reader(changes, file, prefix, places);
+  visit(reader, result);
+  reader.refuse_unknown();
+  for (const auto& [key, place] : places) result.places[key.substr(prefix.size())] = place;
+  resolve_paths(result);
+  return result;
+}
+
+// Reads the [[compare]] entries: each is `job` with its own settings on top.
+void read_entries(Job& job, const toml::node& node, const std::string& file) {
+  const auto fail = [&](const toml::node& where, const std::string& problem) {
+    throw ConfigError("compare",
+                      fmt::format("{}:{}: compare {}", file, where.source().begin.line, problem));
+  };
+  const toml::array* list = node.as_array();
+  if (!list) return fail(node, "must be a list of tables: write [[compare]]");
+  for (const toml::node& element : *list) {
+    const toml::table* table = element.as_table();
+    if (!table) return fail(element, "must be a list of tables: write [[compare]]");
+    if (!table->contains("name")) return fail(element, "needs a name: add name = \"...\"");
+    Job entry = overlay(job, *table, file, "compare.");
+    for (const Job& other : job.compare)
+      if (other.name == entry.name)
+        return fail(element, fmt::format("has two entries named \"{}\"", entry.name));
+    job.compare.push_back(std::move(entry));
+  }
+}
+
 }  // namespace
+
+Job with_settings(const Job& job, const std::vector<std::string>& settings) {
+  toml::table changes;
+  for (const std::string& text : settings) apply_override(changes, text);
+  return overlay(job, changes, "", "");
+}
 
 Job load_job(const std::string& path, const std::vector<std::string>& overrides) {
   Job job;
@@ -291,13 +356,10 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
   job.places[""] = file;
   TomlReader reader(root, file, "", job.places);
   visit(reader, job);
+  const toml::node* entries = reader.find("compare");
   reader.refuse_unknown();
-  // The resolved job must mean the same wherever it is kept.
-  for (std::string* data_path : {&job.task.data.path, &job.task.data.labels_path})
-    if (!data_path->empty())
-      *data_path = std::filesystem::absolute(std::filesystem::path(job.base_dir) / *data_path)
-                       .lexically_normal()
-                       .string();
+  resolve_paths(job);
+  if (entries) read_entries(job, *entries, file);
   return job;
 }
 

@@ -9,8 +9,10 @@
 #include "core/error.h"
 #include "jobs/predict_cost.h"
 #include "testbed/choice.h"
+#include "testbed/clusters.h"
 #include "testbed/model_cost.h"
 #include "testbed/validation.h"
+#include "testbed/variants.h"
 #include "testbed/what_if.h"
 
 namespace tutti {
@@ -52,16 +54,17 @@ json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
 
 }  // namespace
 
-json advise(const AdviseOptions& options, const Announce& announce, const std::atomic<bool>& stop) {
-  Job base = load_job(options.job.path, options.job.sets);
-  if (base.task.target <= 0)
+json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
+            const std::atomic<bool>& stop) {
+  if (job.task.target <= 0)
     throw ConfigError("task.target",
                       "task.target is missing: advice is about the time to reach it; add "
                       "task.target to the job, or --set task.target=0.9");
+  Job base = with_settings(job, {});
+  base.compare.clear();
   base.cluster = load_cluster(options.cluster);
-  Job loadable = base;  // the data alone: strategies are judged one by one
-  loadable.strategy = make_strategy("solo");
-  loadable.strategy->fit(loadable.cluster);
+  Job loadable = with_settings(base, {"strategy={ kind = \"solo\" }"});  // the data alone:
+  loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
   const Prepared prepared = prepare(loadable);
 
   if (!options.declared) announce("measuring the model on this machine");
@@ -69,24 +72,22 @@ json advise(const AdviseOptions& options, const Announce& announce, const std::a
       options.declared ? declared_model_cost(base, prepared) : measure_model_cost(base, prepared);
   json advice = describe(base, prepared, cost);
   advice["model_cost"]["obtained"] = options.declared ? "declared" : "measured";
-  ClusterConfig cluster = base.cluster;
-  cluster.speed_flops *= cost.efficiency();
+  base.cluster.speed_flops *= cost.efficiency();
 
   std::vector<Choice> choices;
   json refused = json::array();
   std::map<std::string, Learning> classes;
-  for (Candidate& candidate : make_candidates(options.job, cluster, options.strategies)) {
-    try {
-      validate(candidate.job, prepared.data);
-    } catch (const ConfigError& error) {
-      refused.push_back({{"name", candidate.name}, {"reason", error.what()}});
+  const std::vector<std::string> everyone = {"all"};
+  for (ComparedJob& candidate :
+       compared_jobs(base, options.strategies.empty() ? everyone : options.strategies)) {
+    if (!candidate.refusal.empty()) {
+      refused.push_back({{"name", candidate.job.name}, {"reason", candidate.refusal}});
       continue;
     }
-    announce(
-        fmt::format("simulating {} on {} workers", candidate.name, candidate.job.cluster.workers));
     Choice choice;
-    choice.name = candidate.name;
     choice.job = std::move(candidate.job);
+    choice.name = choice.job.name;
+    announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
     choice.step = simulate_steps(choice.job, prepared, stop);
     choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
     choice.fits = choice.memory_bytes <= choice.job.cluster.memory_bytes;
@@ -100,10 +101,6 @@ json advise(const AdviseOptions& options, const Announce& announce, const std::a
     }
     choices.push_back(std::move(choice));
   }
-  if (choices.empty())
-    throw ConfigError("--strategies",
-                      "none of the strategies can run on this cluster: " +
-                          (refused.empty() ? "" : refused[0]["reason"].get<std::string>()));
   rank(choices);
 
   advice["choices"] = json::array();

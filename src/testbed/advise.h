@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "testbed/candidates.h"
 #include "testbed/learning.h"
 
 namespace tutti {
 
 struct AdviseOptions {
-  JobSource job;
   std::string cluster;                  // a file, or a recipe's name
   std::vector<std::string> strategies;  // variants; empty: all
   int seeds = 3;
@@ -23,7 +21,7 @@ struct AdviseOptions {
 };
 
 // The advice as JSON. Throws ConfigError when the job has no target to reach.
-nlohmann::json advise(const AdviseOptions& options, const Announce& announce,
+nlohmann::json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
                       const std::atomic<bool>& stop);
 
 // For people.

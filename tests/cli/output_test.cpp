@@ -280,7 +280,8 @@ TEST_F(Output, DoctorSaysWhatThereIs) {
 TEST_F(Output, HelpShowsAnExample) {
   EXPECT_TRUE(has(run({"--help"}).out, "Example"));
   EXPECT_TRUE(has(run({"--help"}).out, "130 interrupted"));
-  for (const std::string command : {"train", "check", "predict", "show", "list", "doctor", "bench"})
+  for (const std::string command :
+       {"train", "check", "predict", "show", "report", "list", "doctor", "bench"})
     EXPECT_TRUE(has(run({command, "--help"}).out, "Example: tutti " + command)) << command;
   EXPECT_TRUE(has(run({"--version"}).out, "tutti 0."));
 }

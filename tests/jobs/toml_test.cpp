@@ -132,6 +132,64 @@ TEST_F(Toml, RefusalsNameFileLineAndKey) {
   EXPECT_TRUE(refusal("a = 1\na = 2\n").starts_with(file + ":2: "));
 }
 
+// An entry is the job with its own settings on top, and does not touch the job.
+TEST_F(Toml, ComparedEntriesLieOverTheJob) {
+  const std::string text =
+      "[task]\nglobal_batch = 64\ndata = { kind = \"csv\", path = \"a.csv\" }\n"
+      "[strategy]\nkind = \"allreduce\"\ntopology = \"tree\"\nbucket = 4096\n"
+      "[cluster]\nfabric = \"virtual\"\nworkers = 8\nbandwidth = \"1 Gbit/s\"\n"
+      "[[cluster.stragglers]]\nnode = 1\n[[cluster.stragglers]]\nnode = 2\n"
+      "[[compare]]\nname = \"ring\"\nstrategy.topology = \"ring\"\noptimizer.lr = 0.5\n"
+      "[[compare]]\nname = \"alone\"\nstrategy = { kind = \"solo\" }\ncluster.workers = 1\n"
+      "cluster.stragglers = []\ntask.data.path = \"b.csv\"\n"
+      "[[compare]]\nname = \"real\"\n[compare.cluster]\nfabric = \"process\"\nworkers = 2\n";
+  Job job = load(text);
+  ASSERT_EQ(job.compare.size(), 3u);
+  const Job &ring = job.compare[0], &alone = job.compare[1], &real = job.compare[2];
+  EXPECT_EQ(ring.name, "ring");
+  EXPECT_EQ(ring.strategy->taxonomy().pattern, "ring");
+  EXPECT_EQ(job.strategy->taxonomy().pattern, "tree");
+  EXPECT_EQ(ring.optimizer.lr, 0.5);
+  EXPECT_EQ(ring.task.global_batch, 64);
+  EXPECT_EQ(ring.cluster.stragglers.size(), 2u);
+  EXPECT_EQ(alone.strategy_kind, "solo");
+  EXPECT_TRUE(alone.cluster.stragglers.empty()) << "a list replaces the one before";
+  EXPECT_EQ(alone.task.data.path, folder_ / "b.csv");
+  EXPECT_EQ(job.task.data.path, folder_ / "a.csv");
+  EXPECT_EQ(real.cluster.fabric, "process");
+  EXPECT_EQ(job.cluster.stragglers.size(), 2u);
+  expect_round_trip(job);
+}
+
+TEST_F(Toml, ComparedEntriesAreCheckedLikeTheJob) {
+  const std::string file = folder_ / "job.toml";
+  EXPECT_EQ(
+      refusal("[[compare]]\nname = \"a\"\nstrategy.topologie = \"ring\"\n"),
+      file + ":3: compare.strategy.topologie is not a setting here; did you mean 'topology'?");
+  EXPECT_EQ(refusal("[[compare]]\nname = \"a\"\nstrateg = 1\n"),
+            file + ":3: compare.strateg is not a setting here; did you mean 'strategy'?");
+  EXPECT_EQ(refusal("[[compare]]\nstrategy.topology = \"ring\"\n"),
+            file + ":1: compare needs a name: add name = \"...\"");
+  EXPECT_EQ(refusal("[[compare]]\nname = \"a\"\n[[compare]]\nname = \"a\"\n"),
+            file + ":3: compare has two entries named \"a\"");
+  EXPECT_EQ(refusal("compare = 3\n"),
+            file + ":1: compare must be a list of tables: write [[compare]]");
+  EXPECT_EQ(refusal("[[compares]]\nname = \"a\"\n"),
+            file + ":1: compares is not a setting here; did you mean 'compare'?");
+}
+
+TEST_F(Toml, SettingsOnTopShareNothing) {
+  const Job job = load_job("", {"strategy.topology=tree", "strategy.bucket=4096"});
+  const Job other = with_settings(job, {"strategy.topology=ring", "task.seed=7"});
+  EXPECT_EQ(job.strategy->taxonomy().pattern, "tree");
+  EXPECT_EQ(other.strategy->taxonomy().pattern, "ring");
+  EXPECT_EQ(other.task.seed, 7u);
+  Job same = with_settings(job, {}), original = job;
+  EXPECT_NE(same.strategy, original.strategy);
+  EXPECT_EQ(resolved_toml(same), resolved_toml(original));
+  EXPECT_THROW(with_settings(job, {"strategy.topologie=ring"}), ConfigError);
+}
+
 TEST_F(Toml, EveryRecipeLoadsAndReadsBack) {
   size_t recipes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TUTTI_SOURCE "/recipes")) {

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "jobs/launcher.h"
 #include "testbed/choice.h"
+#include "testbed/clusters.h"
 #include "testbed/what_if.h"
 #include "tests/support/programs.h"
 
@@ -154,7 +155,6 @@ latency = "1 ms"
   }
   AdviseOptions options(std::vector<std::string> strategies, int seeds, bool quick) const {
     AdviseOptions result;
-    result.job.path = folder_ / "job.toml";
     result.cluster = folder_ / "cluster.toml";
     result.strategies = std::move(strategies);
     result.seeds = seeds;
@@ -162,8 +162,9 @@ latency = "1 ms"
     result.declared = true;  // what is measured here would differ from machine to machine
     return result;
   }
+  Job job() const { return load_job(folder_ / "job.toml", {}); }
   json ask(std::vector<std::string> strategies, int seeds, bool quick) const {
-    return advise(options(std::move(strategies), seeds, quick), silent, never);
+    return advise(job(), options(std::move(strategies), seeds, quick), silent, never);
   }
   TemporaryFolder folder_;
 };
@@ -200,7 +201,7 @@ TEST_F(Advice, RanksEveryStrategyAndSaysWhatCannotRun) {
 TEST_F(Advice, ComputesGradientsOncePerClass) {
   int runs = 0;
   const json advice = advise(
-      options({"ring", "butterfly"}, 2, true),
+      job(), options({"ring", "butterfly"}, 2, true),
       [&](const std::string& what) { runs += what.starts_with("learning"); }, never);
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(advice["choices"][0]["steps_to_target"], advice["choices"][1]["steps_to_target"]);
@@ -210,7 +211,7 @@ TEST_F(Advice, ComputesGradientsOncePerClass) {
 TEST_F(Advice, MeasuresTheModelHere) {
   AdviseOptions measured = options({"ring"}, 1, true);
   measured.declared = false;
-  const json advice = advise(measured, silent, never);
+  const json advice = advise(job(), measured, silent, never);
   const json& cost = advice["model_cost"];
   EXPECT_EQ(cost["obtained"], "measured");
   EXPECT_GT(cost["efficiency"].get<double>(), 0);
@@ -230,9 +231,8 @@ TEST_F(Advice, SaysWhatDoesNotFitTheMemory) {
 }
 
 TEST_F(Advice, RefusesWhatItCannotAnswer) {
-  AdviseOptions aimless = options({}, 1, true);
-  aimless.job.sets = {"task.target=0"};
-  EXPECT_THROW(advise(aimless, silent, never), ConfigError);
+  const Job aimless = with_settings(job(), {"task.target=0"});
+  EXPECT_THROW(advise(aimless, options({}, 1, true), silent, never), ConfigError);
   EXPECT_THROW(ask({"rinq"}, 1, true), ConfigError);
   EXPECT_THROW(ask({"direct"}, 1, true), ConfigError);
   EXPECT_THROW(load_cluster("rack-2g"), ConfigError);

@@ -13,12 +13,12 @@ std::vector<SourceFile> repository() {
   namespace fs = std::filesystem;
   std::vector<SourceFile> files;
   const fs::path top = TUTTI_SOURCE;
-  for (const char* folder : {"src", "tests", "bench"})
+  for (const char* folder : {"src", "tests", "bench", "web"})
     for (const auto& entry : fs::recursive_directory_iterator(top / folder)) {
       if (!entry.is_regular_file()) continue;
       const std::string name = entry.path().filename().string();
       const std::string extension = entry.path().extension().string();
-      if (extension != ".cpp" && extension != ".h" && extension != ".py" &&
+      if (extension != ".cpp" && extension != ".h" && extension != ".py" && extension != ".js" &&
           name != "CMakeLists.txt")
         continue;
       std::ifstream file(entry.path(), std::ios::binary);
@@ -59,6 +59,7 @@ TEST(TidyRules, FindWhatTheyLookFor) {
   for (int i = 0; i <= 400; ++i) long_file += "\n";
   const std::vector<Example> examples = {
       {"Columns", {"src/core/a.cpp", long_line + "\n"}, {"src/core/a.cpp", long_line.substr(1)}},
+      {"Columns", {"web/a.js", long_line + "\n"}, {"web/a.js", "import " + long_line + "\n"}},
       {"Length", {"tests/core/a.cpp", long_file}, {"tests/core/a.cpp", long_file.substr(1)}},
       {"Headers", {"src/core/a.h", "\n#pragma once\n"}, {"src/core/a.h", "// A.\n#pragma once\n"}},
       {"Headers", {"src/core/a.h", "// A.\n"}, {"src/core/a.cpp", ""}},

@@ -1,0 +1,53 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+constexpr size_t kColumns = 100;  // where nothing says how wide the reader's page is
+
+}  // namespace
+
+size_t columns_of(int fd) {
+  winsize size{};
+  return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20
+             ? std::min<size_t>(size.ws_col, kColumns)
+             : kColumns;
+}
+
+std::vector<uint64_t> seeds_of(const std::vector<std::string>& words) {
+  std::vector<uint64_t> numbers;
+  for (const std::string& word : words) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc{} || end != word.data() + word.size() || number > INT64_MAX)
+      throw ConfigError("--seeds", fmt::format("--seeds {}: write --seeds 5 for the seeds 1 to 5, "
+                                               "or a list as --seeds 3,7",
+                                               word));
+    if (std::find(numbers.begin(), numbers.end(), number) != numbers.end())
+      throw ConfigError("--seeds", fmt::format("--seeds: {} is given twice", number));
+    numbers.push_back(number);
+  }
+  if (numbers.size() != 1) return numbers;
+  const uint64_t count = numbers[0];
+  if (count < 1 || count > 1000)
+    throw ConfigError("--seeds", fmt::format("--seeds {}: must be 1 to 1000, or a list", count));
+  numbers.clear();
+  for (uint64_t seed = 1; seed <= count; ++seed) numbers.push_back(seed);
+  return numbers;
+}
+
+ProgressStyle progress_style(bool quiet) {
+  if (quiet) return ProgressStyle::kNone;
+  return isatty(STDERR_FILENO) ? ProgressStyle::kLive : ProgressStyle::kLines;
+}
+
+}  // namespace tutti

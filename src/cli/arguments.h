@@ -1,0 +1,22 @@
+// What several commands read from their command line and their terminal in the same way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jobs/progress.h"
+
+namespace tutti {
+
+// How wide the reader's page is: that of the terminal behind `fd`, at most 100.
+size_t columns_of(int fd);
+
+// "1,2,7" are seeds; a single number says how many, from 1 up. Throws ConfigError.
+std::vector<uint64_t> seeds_of(const std::vector<std::string>& words);
+
+// Live on a terminal, lines otherwise, nothing when quiet.
+ProgressStyle progress_style(bool quiet);
+
+}  // namespace tutti

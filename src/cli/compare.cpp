@@ -1,0 +1,60 @@
+// `tutti compare`: one task under many architectures.
+#include "testbed/compare.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "jobs/run_folder.h"
+#include "jobs/run_record.h"
+#include "testbed/report.h"
+#include "testbed/table.h"
+
+namespace tutti {
+namespace {
+
+// One line for what did not end well; nothing of it is an error of the comparison.
+std::string failures(const nlohmann::json& result) {
+  std::string text;
+  for (const auto& row : result["strategies"])
+    if (row["status"] != "done")
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row["name"].get<std::string>(),
+                          row["status"].get<std::string>());
+  return text.empty() ? "" : fmt::format("not all ended well: {}\n", text);
+}
+
+}  // namespace
+
+int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
+  Job job = load_job(options.job, options.sets);
+  CompareOptions compare_options;
+  if (!options.strategies.empty()) compare_options.strategies = options.strategies;
+  compare_options.seeds = seeds_of(options.seeds);
+  compare_options.out = options.out;
+  compare_options.jobs = static_cast<size_t>(options.jobs);
+  compare_options.share_curves = !options.no_sharing;
+  compare_options.strict = options.strict;
+  compare_options.progress = progress_style(options.quiet);
+  compare_options.columns = columns_of(STDERR_FILENO) - 1;
+  std::string folder;
+  const nlohmann::json result = compare(job, compare_options, stop, folder);
+  write_file(folder + "/report.html", report_html(result));
+  if (options.json) {
+    std::cout << json_text(result) << "\n";
+  } else {
+    std::cout << comparison_table(result, {.columns = columns_of(STDOUT_FILENO),
+                                           .bold = isatty(STDOUT_FILENO) != 0,
+                                           .group = options.group})
+              << failures(result)
+              << fmt::format("comparison {}\nreport     {}/report.html\n", folder, folder);
+  }
+  return 0;
+}
+
+}  // namespace tutti

@@ -1,0 +1,232 @@
+#include "testbed/compare.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "jobs/run_folder.h"
+#include "jobs/run_record.h"
+#include "testbed/compare_progress.h"
+#include "testbed/comparison_folder.h"
+#include "testbed/comparison_plan.h"
+#include "testbed/run_pool.h"
+#include "testbed/summary.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kListen_ms = 50;
+// A terminal's Ctrl-C reaches the runs too: they get this long to stop by themselves.
+constexpr double kGrace_s = 1;
+constexpr double kPatience_s = 10;
+
+class Comparison {
+ public:
+  Comparison(std::vector<PlannedRun> plan, const ComparisonFolder& folder,
+             const CompareOptions& options, const std::string& metric)
+      : plan_(std::move(plan)),
+        results_(plan_.size()),
+        started_(plan_.size(), false),
+        folder_(folder),
+        options_(options),
+        progress_(options.progress, plan_.size(), metric, options.columns),
+        pool_(options.program) {}
+
+  // Runs all that is not there yet. One result per planned run, in its order.
+  std::vector<RunFiles> run(const std::atomic<bool>& stop) {
+    while (start_what_can() || pool_.running() > 0) {
+      for (const EndedRun& ended : pool_.listen(kListen_ms)) finish(ended);
+      progress_.update(pool_.progress());
+      if (stop) interrupt();
+    }
+    std::vector<RunFiles> files;
+    for (std::optional<RunFiles>& result : results_) files.push_back(std::move(*result));
+    return files;
+  }
+
+ private:
+  // Starts, or finds finished, every run whose turn it is. True while some are still to come.
+  bool start_what_can() {
+    bool waiting = false;
+    size_t found = 0;
+    for (size_t i = 0; i < plan_.size(); ++i) {
+      if (started_[i]) continue;
+      const PlannedRun& run = plan_[i];
+      const bool ready = !run.leader || results_[*run.leader];
+      // Runs that measure have the machine to themselves.
+      const bool alone = runs_alone(run.job);
+      const size_t most =
+          options_.jobs > 0 ? options_.jobs : std::max(1u, std::thread::hardware_concurrency());
+      const bool room = alone ? pool_.running() == 0 : !measuring_ && pool_.running() < most;
+      if (!ready || !room) {
+        waiting = true;
+        continue;
+      }
+      started_[i] = true;
+      if (take_or_start(i)) ++found;
+    }
+    progress_.kept(found);
+    return waiting;
+  }
+
+  // True when the run was there already.
+  bool take_or_start(size_t i) {
+    const PlannedRun& run = plan_[i];
+    Job job = job_of(run);
+    const std::string wanted = resolved_toml(job);
+    std::string complaint;
+    if (auto files = folder_.finished(run.name, wanted, complaint)) {
+      keep(i, std::move(*files));
+      return true;
+    }
+    if (!complaint.empty() && options_.strict)
+      throw DataError(complaint + "; without --strict it would be run again");
+    if (!complaint.empty()) progress_.say(complaint + "; it is run again");
+    folder_.remove(run.name);
+    write_file(folder_.job(run.name), wanted);
+    pool_.start(
+        i, run.name,
+        {"train", folder_.job(run.name), "--out", folder_.run(run.name), "--progress", "json"});
+    measuring_ = runs_alone(run.job);
+    return false;
+  }
+
+  // With a learning curve to share only times are simulated; otherwise it computes its own.
+  Job job_of(const PlannedRun& run) const {
+    if (!run.leader) return with_settings(run.job, {});
+    const RunFiles& leader = *results_[*run.leader];
+    const std::string status = leader.record.at("status");
+    if (status != "done" && status != "diverged") return with_settings(run.job, {});
+    return follower_job(run.job, leader.record.at("steps").get<int64_t>());
+  }
+
+  void finish(const EndedRun& ended) {
+    const PlannedRun& run = plan_[ended.id];
+    measuring_ = false;
+    const std::string path = folder_.run(run.name);
+    std::optional<RunFiles> files;
+    std::string error = ended.error;
+    // A run that was ended by force may have left a record of something else.
+    if (ended.exit_code >= 0 && std::filesystem::exists(path + "/run.json")) try {
+        files = read_run(path);
+      } catch (const DataError& damaged) {
+        if (ended.exit_code == kExitDone) error = damaged.what();  // else it has said why
+      }
+    if (!files)
+      files = missing_run(path, run.job,
+                          ended.exit_code == kExitInterrupted ? "interrupted" : "failed", error);
+    progress_.ended(run.name, outcome(*files));
+    keep(ended.id, std::move(*files));
+  }
+
+  void keep(size_t i, RunFiles files) {
+    const PlannedRun& run = plan_[i];
+    if (run.leader && files.cost_only() && files.curve_of.empty() &&
+        files.record.at("status") == "done") {
+      const RunFiles& leader = *results_[*run.leader];
+      note_shared_curve(files.folder, plan_[*run.leader].name);
+      stitch(files, leader);
+    }
+    results_[i] = std::move(files);
+  }
+
+  static std::string outcome(const RunFiles& run) {
+    const std::string status = run.record.at("status");
+    if (status != "done") return fmt::format("{}: {}", status, run.record.value("error", ""));
+    const auto seconds = number_at(run.record, "/time/total_s");
+    const auto quality = number_at(run.record, "/quality/best");
+    std::string text = fmt::format("{:.4g} s {}", seconds.value_or(0),
+                                   run.record.at("obtained").get<std::string>());
+    if (quality)
+      text +=
+          fmt::format(", {} {:.4f}", run.record.at("quality").value("metric", "quality"), *quality);
+    return text;
+  }
+
+  // Stops all runs and ends. What they were doing is done again next time.
+  [[noreturn]] void interrupt() {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto passed_s = [&] {
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    bool told = false;
+    while (pool_.running() > 0 && passed_s() < kPatience_s) {
+      pool_.listen(kListen_ms);
+      if (!told && passed_s() > kGrace_s) {
+        pool_.signal_all(SIGTERM);
+        told = true;
+      }
+    }
+    throw InterruptedError();
+  }
+
+  std::vector<PlannedRun> plan_;
+  std::vector<std::optional<RunFiles>> results_;
+  std::vector<bool> started_;
+  const ComparisonFolder& folder_;
+  CompareOptions options_;
+  CompareProgress progress_;
+  RunPool pool_;
+  bool measuring_ = false;
+};
+
+json not_possible(const std::vector<ComparedJob>& compared) {
+  json list = json::array();
+  for (const ComparedJob& candidate : compared)
+    if (!candidate.refusal.empty())
+      list.push_back({{"name", candidate.job.name},
+                      {"kind", candidate.job.strategy_kind},
+                      {"reason", candidate.refusal}});
+  return list;
+}
+
+}  // namespace
+
+json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
+             std::string& folder) {
+  const std::vector<ComparedJob> compared = compared_jobs(job, options.strategies);
+  const std::vector<uint64_t> seeds =
+      options.seeds.empty() ? std::vector<uint64_t>{job.task.seed} : options.seeds;
+  const std::vector<PlannedRun> plan = plan_runs(compared, seeds, options.share_curves);
+  // Seeds are not part of what is compared: more of them may be added later.
+  Job fixed = job;
+  fixed.task.seed = 1;
+  for (Job& entry : fixed.compare) entry.task.seed = 1;
+  const ComparisonFolder home(options.out, job.name, {resolved_toml(fixed), options.share_curves});
+  folder = home.path();
+  if (options.progress != ProgressStyle::kNone)
+    tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
+                     plan.size(), folder, folder));
+  const std::vector<RunFiles> files = Comparison(plan, home, options, "quality").run(stop);
+
+  std::vector<Contender> contenders;
+  for (size_t i = 0; i < compared.size(); ++i) {
+    Contender contender{compared[i].job.name, {}};
+    for (const uint64_t seed : seeds)
+      for (size_t k = 0; k < plan.size(); ++k)
+        if (plan[k].compared == i && plan[k].job.task.seed == seed)
+          contender.runs.push_back(files[k]);
+    // As a reader of the folder finds them, wherever it is moved to.
+    for (RunFiles& run : contender.runs)
+      run.folder = std::filesystem::path(run.folder).lexically_relative(folder).string();
+    if (!contender.runs.empty()) contenders.push_back(std::move(contender));
+  }
+  json result = summarise(job.name, job, contenders);
+  result["task"]["seeds"] = seeds;
+  result["not_possible"] = not_possible(compared);
+  write_file(folder + "/compare.json", json_text(result) + "\n");
+  write_file(folder + "/compare.csv", comparison_csv(result));
+  return result;
+}
+
+}  // namespace tutti

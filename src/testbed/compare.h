@@ -1,0 +1,33 @@
+// `tutti compare`: one task under many architectures, each run a process of its own, the result one
+// comparison. A comparison that was ended goes on where it was.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "jobs/job.h"
+#include "jobs/progress.h"
+
+namespace tutti {
+
+struct CompareOptions {
+  std::vector<std::string> strategies = {"all"};
+  std::vector<uint64_t> seeds;  // empty: the job's
+  std::string out;              // folder; empty: a new one below compare/
+  size_t jobs = 0;              // virtual runs at once; 0: as many as there are cores
+  bool share_curves = true;     // compute the gradients of equal strategies once
+  bool strict = false;          // refuse damaged run folders instead of running them again
+  ProgressStyle progress = ProgressStyle::kNone;
+  size_t columns = 100;                    // of the terminal that progress is shown on
+  std::string program = "/proc/self/exe";  // what runs `train`
+};
+
+// Writes compare.json and compare.csv and returns the contents of the former; `folder` is where.
+// Runs that fail are rows that say so. Throws InterruptedError when `stop` was set.
+nlohmann::json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
+                       std::string& folder);
+
+}  // namespace tutti

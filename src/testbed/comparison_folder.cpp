@@ -1,0 +1,171 @@
+#include "testbed/comparison_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "core/error.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kSchema = 1;
+
+std::string new_path(const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  std::string path = fmt::format("compare/{}-{}", name, stamp);
+  std::error_code failed;
+  for (int i = 2; fs::exists(path, failed); ++i)
+    path = fmt::format("compare/{}-{}-{}", name, stamp, i);
+  return path;
+}
+
+// The settings of a resolved job, each with its table: "cluster.workers = 8".
+std::set<std::string> settings_in(const std::string& toml) {
+  std::set<std::string> result;
+  std::istringstream lines(toml);
+  std::string table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("["))
+      table =
+          line.substr(line.find_first_not_of('['), line.find(']') - line.find_first_not_of('['));
+    else if (!line.empty())
+      result.insert((table.empty() ? "" : table + ".") + line);
+  }
+  return result;
+}
+
+// The first few settings by which two jobs differ.
+std::string difference(const std::string& before, const std::string& now) {
+  const std::set<std::string> a = settings_in(before), b = settings_in(now);
+  std::string text;
+  int count = 0;
+  const auto list = [&](const std::set<std::string>& in, const std::set<std::string>& without,
+                        const char* what) {
+    for (const std::string& setting : in)
+      if (!without.contains(setting) && ++count <= 6)
+        text += fmt::format("\n  {}: {}", what, setting);
+  };
+  list(a, b, "there");
+  list(b, a, "now  ");
+  if (count > 6) text += fmt::format("\n  and {} more", count - 6);
+  return text;
+}
+
+// What a write that was killed leaves behind.
+bool is_leftover(const fs::directory_entry& entry) {
+  return entry.path().filename().string().starts_with("compar") &&
+         entry.path().extension() == ".tmp";
+}
+
+}  // namespace
+
+ComparisonFolder::ComparisonFolder(const std::string& path, const std::string& name,
+                                   const ComparisonSettings& settings)
+    : path_(path.empty() ? new_path(name) : path) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  try {
+    open(settings);
+  } catch (const fs::filesystem_error& error) {
+    throw ConfigError("--out", fmt::format("{}: cannot be used: {}", path_, error.what()));
+  }
+}
+
+ComparisonFolder::~ComparisonFolder() {
+  if (lock_ >= 0) close(lock_);
+}
+
+void ComparisonFolder::open(const ComparisonSettings& settings) {
+  const std::string plan = path_ + "/comparison.json";
+  const bool there = fs::exists(plan);
+  fs::create_directories(path_);
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0)
+    throw ConfigError("--out", errno == EWOULDBLOCK
+                                   ? fmt::format("{}: another tutti is at work in it", path_)
+                                   : fmt::format("{}: {}", path_, std::strerror(errno)));
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    if (is_leftover(entry))
+      fs::remove(entry.path());
+    else if (!there)
+      throw ConfigError("--out", fmt::format("{}: is not the folder of a comparison and not empty; "
+                                             "choose another one",
+                                             path_));
+  }
+  if (!there) {
+    const json content = {{"schema", kSchema},
+                          {"kind", "comparison plan"},
+                          {"share_curves", settings.share_curves},
+                          {"job", settings.job}};
+    write_file(plan, content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+  // After the plan: a folder with anything in it but a plan would not be known again.
+  fs::create_directories(path_ + "/runs");
+  fs::create_directories(path_ + "/jobs");
+  if (!there) return;
+  const json before = json::parse(read_file(plan), nullptr, false);
+  if (!before.is_object() || !before.contains("job") || !before["job"].is_string())
+    throw DataError(
+        fmt::format("{}: is damaged; choose another --out, or remove the folder", plan));
+  if (before.value("schema", json()) != kSchema)
+    throw DataError(
+        fmt::format("{}: has schema {}, this program reads schema {}; go on with the "
+                    "version that made it, or choose another --out",
+                    plan, before.value("schema", json()).dump(), kSchema));
+  if (before["job"] != settings.job)
+    throw ConfigError("--out",
+                      fmt::format("{}: holds another comparison; choose another folder, or "
+                                  "make the job the same again:{}",
+                                  path_, difference(before["job"], settings.job)));
+  if (before.value("share_curves", true) != settings.share_curves)
+    throw ConfigError("--out", fmt::format("{}: holds a comparison {} --no-sharing; choose another "
+                                           "folder",
+                                           path_, settings.share_curves ? "with" : "without"));
+}
+
+std::optional<RunFiles> ComparisonFolder::finished(const std::string& name,
+                                                   const std::string& wanted,
+                                                   std::string& complaint) const {
+  const std::string folder = run(name);
+  if (!fs::exists(folder)) return std::nullopt;
+  if (!fs::exists(folder + "/run.json")) {  // it was under way when everything ended
+    remove(name);
+    return std::nullopt;
+  }
+  try {
+    RunFiles files = read_run(folder);
+    const std::string status = files.record.at("status");
+    const bool ended = status == "done" || status == "diverged" ||
+                       (status == "peer lost" && files.record.at("obtained") == "simulated");
+    if (read_file(folder + "/job.toml") != wanted)
+      complaint = fmt::format("{}: was made with other settings", folder);
+    else if (ended)
+      return files;
+  } catch (const std::exception& error) {
+    complaint = error.what();
+  }
+  return std::nullopt;
+}
+
+void ComparisonFolder::remove(const std::string& name) const {
+  std::error_code failed;
+  fs::remove_all(run(name), failed);
+  if (failed)
+    throw DataError(fmt::format("{}: cannot be removed: {}", run(name), failed.message()));
+}
+
+}  // namespace tutti

@@ -1,0 +1,17 @@
+// Who sent how much to whom, as a picture of bounded size: ranks become groups when there are many.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tutti {
+
+// {"nodes": [{"first","last" (ranks),"role","bytes_sent","wait_s",...}],
+//  "links": [[from, to, bytes], ...] between positions in `nodes`, "grouped": bool}.
+// Up to `most` nodes each has a place of its own. Beyond, servers and other special roles still do
+// (unless they are many themselves), and workers are joined in groups of successive ranks; bytes
+// within a group are those of its link to itself. `nodes` and `links` are as in the comparison;
+// `workers` counts when no node is listed.
+nlohmann::json network_picture(const nlohmann::json& nodes, const nlohmann::json& links,
+                               int workers, size_t most);
+
+}  // namespace tutti

@@ -1,0 +1,23 @@
+// The report of a comparison: one HTML file that needs nothing else, online or beside it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace tutti {
+
+// The page of web/report with its style, its scripts and Chart.js inlined when the program was
+// built, and kReportDataMark where the data goes.
+extern const std::string_view kReportTemplate;
+inline constexpr std::string_view kReportDataMark = "@@comparison@@";
+
+// Throws DataError when `comparison` is not one; `where` is the file it came from.
+std::string report_html(const nlohmann::json& comparison,
+                        const std::string& where = "the comparison");
+
+// JSON that may stand inside a <script> element: nothing in it can end the element, start a comment
+// or break a line. Bytes that are not UTF-8 become replacement characters.
+std::string json_for_script(const nlohmann::json& value);
+
+}  // namespace tutti

@@ -1,0 +1,19 @@
+// The part of a comparison that its report draws: long series thinned, large pictures summed up, so
+// that the page opens at once however many runs and steps there were.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tutti {
+
+inline constexpr size_t kMostPointsPerSeries = 1000;
+inline constexpr size_t kMostPoints = 120'000;        // of all series together
+inline constexpr size_t kMostNodesDrawn = 64;         // beyond, ranks are drawn in groups
+inline constexpr size_t kMostIntervalsPerNode = 500;  // of the timeline
+
+// Differs from the comparison in: `curves` and `series` are columns of numbers, thinned; `timeline`
+// has at most kMostNodesDrawn rows of at most kMostIntervalsPerNode intervals; `network` stands in
+// for `links` and `nodes`; `thinned` says what was left out. The comparison must be checked.
+nlohmann::json report_data(const nlohmann::json& comparison);
+
+}  // namespace tutti

@@ -1,0 +1,273 @@
+#include "testbed/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <map>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "jobs/versions.h"
+#include "testbed/definitions.h"
+#include "testbed/variants.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return stamp;
+}
+
+std::string bits_per_second(double bytes_per_second) {
+  const double bits = 8 * bytes_per_second;
+  return bits >= 1e9 ? fmt::format("{:g} Gbit/s", bits / 1e9)
+                     : fmt::format("{:g} Mbit/s", bits / 1e6);
+}
+
+std::string describe(const ClusterConfig& c) {
+  const std::string plural = c.workers == 1 ? "" : "s";
+  if (c.fabric != "virtual")
+    return fmt::format("{} process{}", c.workers, c.workers == 1 ? "" : "es");
+  std::string text =
+      fmt::format("{} node{} of {} on {}, {}", c.workers, plural,
+                  human_quantity(c.speed_flops, Unit::kFlopsPerSecond),
+                  bits_per_second(c.bandwidth), human_quantity(c.latency_s, Unit::kSeconds));
+  if (c.racks > 1)
+    text += fmt::format(", in {} racks with {}", c.racks, bits_per_second(c.rack_bandwidth));
+  if (c.nodes_per_host > 1) text += fmt::format(", {} on a host", c.nodes_per_host);
+  if (!c.speed_factors.empty()) text += ", of different speeds";
+  if (!c.stragglers.empty()) text += ", with stragglers";
+  if (!c.faults.empty()) text += ", with faults";
+  return text;
+}
+
+bool same_clock(const RunFiles& a, const RunFiles& b) {
+  return a.record.at("obtained") == b.record.at("obtained");
+}
+
+// How far along `axis` every finished run has come (those that `counts`).
+std::optional<double> common_end(const std::vector<Contender>& contenders, const char* axis,
+                                 const std::function<bool(const RunFiles&)>& counts) {
+  std::optional<double> end;
+  for (const Contender& contender : contenders)
+    for (const RunFiles& run : contender.runs) {
+      if (!is_done(run) || !counts(run)) continue;
+      const std::vector<CurvePoint> curve = quality_curve(run, axis);
+      if (!curve.empty()) end = std::min(end.value_or(curve.back().x), curve.back().x);
+    }
+  return end;
+}
+
+void add_equal_quality(json& row, const Contender& contender,
+                       const std::vector<Contender>& contenders) {
+  const auto quality_at = [&](const char* axis,
+                              const std::function<bool(const RunFiles&)>& counts) {
+    const auto end = common_end(contenders, axis, counts);
+    if (!end) return json();
+    return stat_json(statistic(values_of(contender, [&](const RunFiles& run) {
+      return is_done(run) ? value_at(quality_curve(run, axis), *end) : std::nullopt;
+    })));
+  };
+  row["quality"]["at_equal_samples"] = quality_at("samples", [](const RunFiles&) { return true; });
+  row["quality"]["at_equal_time"] = quality_at(
+      "time_s", [&](const RunFiles& run) { return same_clock(run, contender.runs.front()); });
+}
+
+void add_efficiency(json& row, const json& rows) {
+  for (const json& solo : rows) {
+    if (solo["kind"] != "solo" || solo["fabric"] != row["fabric"]) continue;
+    const auto alone = number_at(solo, "/samples_per_s/mean");
+    const auto together = number_at(row, "/samples_per_s/mean");
+    if (alone && together && *alone > 0 && solo["status"] == "done" && row["status"] == "done")
+      row["scaling_efficiency"] = *together / (*alone * row["workers"].get<double>());
+    return;
+  }
+}
+
+// Curves are shared between runs; a reader wants the strategy.
+void name_shared_curve(json& row, const Contender& contender,
+                       const std::vector<Contender>& contenders) {
+  const auto base = [](const std::string& path) { return std::filesystem::path(path).filename(); };
+  for (const RunFiles& run : contender.runs)
+    for (const Contender& other : contenders)
+      for (const RunFiles& source : other.runs)
+        if (!run.curve_of.empty() && base(run.curve_of) == base(source.folder))
+          row["shared_curve_of"] = other.name;
+}
+
+// The same for all seeds of a strategy, and different for everything else.
+std::string group_key(const RunFiles& run) {
+  Job job = with_settings(run.job, {});
+  job.task.seed = 0;
+  if (!run.curve_of.empty()) {  // stopped where the other seed's curve ends
+    job.cluster.cost_only = false;
+    job.task.max_steps = 0;
+  }
+  std::string key = resolved_toml(job);
+  if (run.record.at("obtained") == "measured") key += run.record.value("machine", json()).dump();
+  return key;
+}
+
+void make_unique(std::vector<Contender>& contenders) {
+  const auto repeated = [&](const std::string& name) {
+    return std::count_if(contenders.begin(), contenders.end(),
+                         [&](const Contender& c) { return c.name == name; }) > 1;
+  };
+  const auto rename = [&](const std::function<std::string(const Contender&)>& to) {
+    std::vector<std::string> names;
+    for (const Contender& c : contenders) names.push_back(repeated(c.name) ? to(c) : c.name);
+    for (size_t i = 0; i < names.size(); ++i) contenders[i].name = names[i];
+  };
+  rename([](const Contender& c) { return variant_name(c.runs.front().job); });
+  rename([](const Contender& c) {
+    const ClusterConfig& cluster = c.runs.front().job.cluster;
+    return fmt::format("{} {} x{}", c.name, cluster.fabric, cluster.workers);
+  });
+  std::map<std::string, int> seen;
+  for (Contender& c : contenders)
+    if (const int times = ++seen[c.name]; times > 1) c.name += fmt::format(" #{}", times);
+}
+
+}  // namespace
+
+json summarise(const std::string& name, Job& job, const std::vector<Contender>& contenders) {
+  TUTTI_CHECK(!contenders.empty());
+  json rows = json::array();
+  for (const Contender& contender : contenders) {
+    json row = strategy_row(contender);
+    add_equal_quality(row, contender, contenders);
+    name_shared_curve(row, contender, contenders);
+    rows.push_back(std::move(row));
+  }
+  const json before = rows;
+  for (json& row : rows) add_efficiency(row, before);
+  // The record that says most: of a run that ended, if there is one.
+  const json* record = &contenders.front().runs.front().record;
+  for (const Contender& contender : contenders)
+    for (const RunFiles& run : contender.runs)
+      if (is_done(run) && record->at("status") != "done") record = &run.record;
+  const TaskConfig& task = job.task;
+  // Where nothing ended, what would have been measured is not known either.
+  const std::string said = record->at("quality").value("metric", "");
+  const std::string metric = said.empty() ? "quality" : said;
+  const json seeds = rows.front()["seeds"];
+  const std::string description = describe(job.cluster);
+  return {{"schema", kComparisonSchema},
+          {"kind", "comparison"},
+          {"name", name},
+          {"created", now_utc()},
+          {"title",
+           fmt::format("{}: {} by {} on {}", name, task.data.kind, task.model.kind, description)},
+          {"task",
+           {{"data", task.data.kind},
+            {"model", task.model.kind},
+            {"global_batch", task.global_batch},
+            {"epochs", task.epochs},
+            {"target", task.target > 0 ? json(task.target) : json()},
+            {"metric", metric},
+            {"higher_is_better", record->at("quality").value("higher_is_better", true)},
+            {"seeds", seeds}}},
+          {"cluster",
+           {{"fabric", job.cluster.fabric},
+            {"workers", job.cluster.workers},
+            {"description", description}}},
+          {"definitions", comparison_definitions()},
+          {"job", resolved_toml(job)},
+          {"versions", record->value("versions", library_versions())},
+          {"machine", record->value("machine", machine_description())},
+          {"validation", nullptr},
+          {"not_possible", json::array()},
+          {"strategies", std::move(rows)}};
+}
+
+json summarise_runs(const std::vector<std::string>& folders) {
+  if (folders.empty()) throw DataError("no runs were given");
+  std::map<std::string, size_t> groups;
+  std::vector<Contender> contenders;
+  for (const std::string& folder : folders) {
+    RunFiles run = read_run(folder);
+    const auto [found, fresh] = groups.emplace(group_key(run), contenders.size());
+    if (fresh) contenders.push_back({run.job.name, {}});
+    contenders[found->second].runs.push_back(std::move(run));
+  }
+  for (Contender& contender : contenders)
+    std::stable_sort(
+        contender.runs.begin(), contender.runs.end(),
+        [](const RunFiles& a, const RunFiles& b) { return a.job.task.seed < b.job.task.seed; });
+  make_unique(contenders);
+  Job job = with_settings(contenders.front().runs.front().job, {});
+  json result = summarise(contenders.size() == 1 ? job.name : "runs", job, contenders);
+  const auto task_of = [](const Contender& contender) {
+    const TaskConfig& task = contender.runs.front().job.task;
+    return fmt::format("{} {} {} {} {}", task.data.kind, task.model.kind, task.global_batch,
+                       task.epochs, task.target);
+  };
+  for (const Contender& contender : contenders)
+    if (task_of(contender) != task_of(contenders.front()))
+      result["definitions"]["tasks"] =
+          "These runs differ in their task (data, model, batch, epochs or target): what differs "
+          "between them is not the architecture alone.";
+  return result;
+}
+
+std::string comparison_csv(const json& comparison) {
+  struct Column {
+    const char *title, *pointer;
+  };
+  constexpr Column kColumns[] = {{"best_quality", "/quality/best"},
+                                 {"final_quality", "/quality/final"},
+                                 {"quality_at_equal_samples", "/quality/at_equal_samples"},
+                                 {"quality_at_equal_time", "/quality/at_equal_time"},
+                                 {"to_target_s", "/to_target_s"},
+                                 {"to_target_normalised_s", "/to_target_normalised_s"},
+                                 {"steps_to_target", "/steps_to_target"},
+                                 {"samples_to_target", "/samples_to_target"},
+                                 {"converged_s", "/converged_s"},
+                                 {"converged_steps", "/converged_steps"},
+                                 {"total_s", "/total_s"},
+                                 {"total_normalised_s", "/total_normalised_s"},
+                                 {"wall_s", "/wall_s"},
+                                 {"cpu_s", "/cpu_s"},
+                                 {"startup_s", "/startup_s"},
+                                 {"samples_per_s", "/samples_per_s"},
+                                 {"steps", "/steps"},
+                                 {"bytes_total", "/bytes_total"},
+                                 {"bytes_per_node", "/bytes_per_node"},
+                                 {"messages_total", "/messages_total"},
+                                 {"messages_per_node", "/messages_per_node"},
+                                 {"peak_memory_bytes", "/peak_memory_bytes"},
+                                 {"utilisation", "/utilisation"},
+                                 {"energy_j", "/energy_j"},
+                                 {"co2e_g", "/co2e_g"},
+                                 {"cost", "/cost"}};
+  const auto text = [](const json& value) {
+    std::string quoted = "\"";
+    for (const char c : value.get<std::string>()) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + "\"";
+  };
+  std::string csv = "strategy,seed,kind,structure,timing,fabric,workers,obtained,status";
+  for (const Column& column : kColumns) csv += fmt::format(",{}", column.title);
+  csv += "\n";
+  for (const json& row : comparison["strategies"])
+    for (size_t i = 0; i < row["seeds"].size(); ++i) {
+      csv += fmt::format("{},{},{},{},{},{},{},{},{}", text(row["name"]), row["seeds"][i].dump(),
+                         text(row["kind"]), text(row["taxonomy"]["structure"]),
+                         text(row["taxonomy"]["timing"]), text(row["fabric"]),
+                         row["workers"].dump(), text(row["obtained"]), text(row["status"]));
+      for (const Column& column : kColumns) {
+        const auto value = number_at(row, fmt::format("{}/values/{}", column.pointer, i));
+        csv += value ? fmt::format(",{}", *value) : ",";
+      }
+      csv += "\n";
+    }
+  return csv;
+}
+
+}  // namespace tutti

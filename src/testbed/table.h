@@ -1,0 +1,19 @@
+// A comparison as a table for a terminal: sorted by time to target, best values marked, as many
+// columns as fit. Measured and simulated figures have a best each: they are not of one machine.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace tutti {
+
+struct TableOptions {
+  size_t columns = 100;  // width of the terminal
+  bool bold = false;     // a terminal: the best in bold instead of with a star, failures in red
+  std::string group =
+      {};  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
+};
+
+std::string comparison_table(const nlohmann::json& comparison, const TableOptions& options);
+
+}  // namespace tutti

@@ -1,0 +1,148 @@
+#include "testbed/variants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/error.h"
+
+namespace tutti {
+namespace {
+
+Job variant_of(const Job& job, std::string_view kind, const Variant& variant) {
+  // Settings of the same kind are kept: a comparison of topologies keeps the job's bucket size.
+  std::vector<std::string> settings = {fmt::format("strategy.kind={}", kind)};
+  for (const std::string& setting : variant.settings) settings.push_back("strategy." + setting);
+  Job result = with_settings(job, settings);
+  result.name = variant.name;
+  result.places.clear();  // nobody wrote these settings down
+  return result;
+}
+
+std::string settings_of(Job job) {
+  job.name.clear();
+  job.compare.clear();
+  return resolved_toml(job);
+}
+
+// Everyone that `all` stands for, the [[compare]] entries last.
+std::vector<Job> everyone(const Job& job) {
+  std::vector<Job> all;
+  const std::string own = settings_of(job);
+  bool own_is_there = false;
+  for (const StrategyEntry& entry : strategy_catalog())
+    for (const Variant& variant : entry.variants()) {
+      all.push_back(variant_of(job, entry.name, variant));
+      own_is_there = own_is_there || settings_of(all.back()) == own;
+    }
+  if (!own_is_there) {
+    all.push_back(with_settings(job, {}));
+    all.back().name = "job";
+  }
+  for (const Job& entry : job.compare) {
+    for (const Job& other : all)
+      if (other.name == entry.name)
+        throw ConfigError("compare.name",
+                          fmt::format("a [[compare]] entry is named \"{}\" like a strategy of the "
+                                      "catalog; choose another name",
+                                      entry.name));
+    all.push_back(with_settings(entry, {}));
+  }
+  return all;
+}
+
+bool is_entry(const Job& job, const Job& candidate) {
+  return std::any_of(job.compare.begin(), job.compare.end(),
+                     [&](const Job& entry) { return entry.name == candidate.name; });
+}
+
+std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
+  const std::vector<Job> all = everyone(job);
+  std::set<size_t> chosen;
+  for (const std::string& name : names) {
+    const size_t before = chosen.size();
+    bool known = name == "all" || name == "listed";
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool entry = is_entry(job, all[i]);
+      const bool meant = name == "all" || (name == "listed" && entry) || name == all[i].name ||
+                         (!entry && name == all[i].strategy_kind);
+      if (meant) chosen.insert(i);
+      known = known || meant;
+    }
+    if (name == "listed" && chosen.size() == before && job.compare.empty())
+      throw ConfigError("--strategies", "--strategies listed: the job has no [[compare]] entries");
+    if (known) continue;
+    std::vector<std::string_view> candidates = {"all", "listed"};
+    std::string list;
+    for (const Job& candidate : all) {
+      candidates.push_back(candidate.name);
+      list += (list.empty() ? "" : ", ") + candidate.name;
+    }
+    const std::string near = nearest(name, candidates);
+    throw ConfigError("--strategies",
+                      fmt::format("--strategies: there is no '{}'{}; there are all, {}", name,
+                                  near.empty() ? "" : ", did you mean '" + near + "'?", list));
+  }
+  std::vector<Job> result;
+  for (const size_t i : chosen) result.push_back(all[i]);
+  return result;
+}
+
+// Validates jobs one after the other, reading the data again only when it is other data.
+class Examiner {
+ public:
+  void examine(const Job& job) {
+    Job data_only;
+    data_only.task.data = job.task.data;
+    const std::string key = resolved_toml(data_only);
+    if (!data_ || key != key_) {
+      data_ = prepare(job).data;
+      key_ = key;
+      return;
+    }
+    validate(job, *data_);
+    make_architecture(job.task.model, data_->dataset->sample_shape(), data_->dataset->classes());
+  }
+
+ private:
+  std::string key_;
+  std::optional<Data> data_;
+};
+
+}  // namespace
+
+std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names) {
+  std::vector<ComparedJob> result;
+  std::optional<ConfigError> first;
+  Examiner examiner;
+  for (Job& candidate : select(job, names)) {
+    candidate.strategy->fit(candidate.cluster);
+    std::string refusal;
+    try {
+      examiner.examine(candidate);
+    } catch (const ConfigError& error) {
+      if (!first) first = error;
+      refusal = error.what();
+    }
+    result.push_back({std::move(candidate), std::move(refusal)});
+  }
+  if (std::all_of(result.begin(), result.end(), [](const auto& c) { return !c.refusal.empty(); }))
+    throw ConfigError(first ? first->key() : "--strategies",
+                      fmt::format("nothing is left to compare; the first reason is: {}",
+                                  first ? first->what() : "none was chosen"));
+  return result;
+}
+
+std::string variant_name(const Job& job) {
+  const std::string own = settings_of(job);
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    if (entry.name != job.strategy_kind) continue;
+    for (const Variant& variant : entry.variants())
+      if (settings_of(variant_of(job, entry.name, variant)) == own) return variant.name;
+  }
+  return job.strategy_kind;
+}
+
+}  // namespace tutti

@@ -1,0 +1,25 @@
+// Who takes part in a comparison: variants of the strategies in the catalog, the job's own strategy
+// and its [[compare]] entries, each as a job of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/job.h"
+
+namespace tutti {
+
+struct ComparedJob {
+  Job job;              // named as the comparison shows it
+  std::string refusal;  // why it is not possible here; empty: it is
+};
+
+// `names` are variants ("ring"), kinds of strategies ("allreduce": all its variants), [[compare]]
+// entries, `listed` for all of those, or `all`. Throws ConfigError on a name that there is not, and
+// when none of them is possible.
+std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names);
+
+// The name in the catalog of what a job runs, or the kind of its strategy.
+std::string variant_name(const Job& job);
+
+}  // namespace tutti

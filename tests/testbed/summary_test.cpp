@@ -1,0 +1,223 @@
+// Comparisons of runs made by hand, whose figures are known.
+#include "testbed/summary.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "testbed/table.h"
+#include "tests/support/jobs.h"
+#include "tests/testbed/runs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+
+class Summary : public testing::Test {
+ protected:
+  std::string add(const std::string& name, const MadeRun& made) {
+    folders_.push_back(make_run(folder_ / name, made));
+    return folders_.back();
+  }
+  json row(const json& comparison, const std::string& name) {
+    for (const json& candidate : comparison["strategies"])
+      if (candidate["name"] == name) return candidate;
+    ADD_FAILURE() << "no strategy " << name;
+    return json::object();
+  }
+  std::string refusal() {
+    try {
+      summarise_runs(folders_);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+  TemporaryFolder folder_;
+  std::vector<std::string> folders_;
+};
+
+const Settings kRing = {"strategy.topology=ring", "cluster.workers=2"};
+const Settings kTree = {"strategy.topology=tree", "cluster.workers=2"};
+const Settings kSolo = {"strategy.kind=solo", "cluster.workers=1"};
+
+TEST_F(Summary, FiguresFollowTheDefinitions) {
+  add("solo", {.settings = kSolo, .step_s = 2, .qualities = {0.5, 0.8, 0.9}});
+  add("ring1", {.settings = kRing, .step_s = 1.25, .qualities = {0.6, 0.7, 0.9}, .bytes = 4000});
+  add("ring2", {.settings = kRing, .seed = 2, .step_s = 1, .qualities = {0.4, 0.85}});
+  const json result = summarise_runs(folders_);
+  EXPECT_EQ(result["schema"], kComparisonSchema);
+  EXPECT_EQ(result["kind"], "comparison");
+  EXPECT_EQ(result["task"]["target"], 0.8);
+  EXPECT_EQ(result["task"]["metric"], "accuracy");
+  ASSERT_EQ(result["strategies"].size(), 2u);
+  const json ring = row(result, "ring"), solo = row(result, "solo");
+
+  EXPECT_EQ(ring["seeds"], json({1, 2}));
+  EXPECT_EQ(ring["status"], "done");
+  EXPECT_EQ(ring["reached"], 2);
+  EXPECT_EQ(ring["to_target_s"]["values"], json({37.5, 20}));  // at steps 30 and 20
+  EXPECT_EQ(ring["to_target_s"]["mean"], 28.75);
+  EXPECT_EQ(ring["to_target_normalised_s"]["mean"], 28.75 / 2);  // nodes of half the speed
+  EXPECT_EQ(ring["steps_to_target"]["max"], 30);
+  EXPECT_EQ(ring["samples_to_target"]["min"], 2000);
+  EXPECT_EQ(ring["quality"]["best"]["mean"], (0.9 + 0.85) / 2);
+  EXPECT_EQ(ring["total_s"]["max"], 37.5);
+  EXPECT_EQ(ring["bytes_per_node"]["values"], json({4000, 1000}));
+  EXPECT_EQ(ring["bytes_total"]["values"], json({6000, 1500}));
+  EXPECT_EQ(ring["time_split"]["compute_s"], (37.5 + 20) / 2 / 2);
+  EXPECT_EQ(ring["time_split"]["other_s"], (37.5 + 20) / 2 / 4);
+  EXPECT_EQ(ring["settings"]["topology"], "ring");
+  EXPECT_EQ(ring["energy_j"]["mean"], 7);
+  EXPECT_EQ(ring["curves"][1]["points"][1]["quality"], 0.85);
+  EXPECT_EQ(ring["series"][0]["loss"].size(), 30u);
+
+  // Every run has 2000 samples; the first to end (ring, seed 2) takes 20 s.
+  EXPECT_EQ(ring["quality"]["at_equal_samples"]["values"], json({0.7, 0.85}));
+  EXPECT_EQ(solo["quality"]["at_equal_samples"]["mean"], 0.8);
+  EXPECT_EQ(solo["quality"]["at_equal_time"]["mean"], 0.5);
+  // Seed 1 is then between 12.5 s and 25 s.
+  EXPECT_NEAR(ring["quality"]["at_equal_time"]["values"][0], 0.6 + 0.1 * 7.5 / 12.5, 1e-12);
+
+  EXPECT_EQ(solo["samples_per_s"]["mean"], 50);
+  EXPECT_EQ(solo["scaling_efficiency"], 1);
+  EXPECT_EQ(ring["scaling_efficiency"], (80 + 100) / 2.0 / (2 * 50));
+}
+
+TEST_F(Summary, OneSeedThatMissesTheTargetIsNotHidden) {
+  for (uint64_t seed = 1; seed <= 5; ++seed)
+    add("ring" + std::to_string(seed),
+        {.settings = kRing, .seed = seed, .qualities = {0.5, seed == 3 ? 0.7 : 0.9}});
+  const json ring = summarise_runs(folders_)["strategies"][0];
+  EXPECT_EQ(ring["reached"], 4);
+  EXPECT_TRUE(ring["to_target_s"]["mean"].is_null());
+  EXPECT_EQ(ring["to_target_s"]["max"], 20);
+  EXPECT_TRUE(ring["to_target_s"]["values"][2].is_null());
+  const std::string table = comparison_table(summarise_runs(folders_), {});
+  EXPECT_NE(table.find("4 of 5"), std::string::npos) << table;
+}
+
+TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
+  add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
+  add("tree1", {.settings = kTree, .step_s = 0.1, .qualities = {0.5, 0.9}});
+  add("tree2",
+      {.settings = kTree, .seed = 2, .step_s = 0.1, .qualities = {0.3}, .status = "diverged"});
+  const json result = summarise_runs(folders_);
+  const json tree = row(result, "tree"), ring = row(result, "ring");
+  EXPECT_EQ(tree["status"], "diverged");
+  EXPECT_EQ(tree["error"], "the loss is nan at step 3");
+  EXPECT_EQ(tree["reached"], 1);
+  EXPECT_TRUE(tree["to_target_s"]["mean"].is_null());
+  EXPECT_TRUE(tree["total_s"]["values"][1].is_null());
+  EXPECT_EQ(tree["total_s"]["mean"], 2);
+  // Its 1000 samples are not what the others are judged at.
+  EXPECT_EQ(ring["quality"]["at_equal_samples"]["mean"], 0.9);
+  EXPECT_EQ(ring["status"], "done");
+  const std::string table = comparison_table(result, {.columns = 100, .bold = true});
+  EXPECT_NE(table.find("\033[31mtree"), std::string::npos) << table;
+}
+
+TEST_F(Summary, ConvergenceIsReportedBesideTheTarget) {
+  std::vector<double> losses(40, 0.5);
+  for (size_t i = 0; i < 10; ++i) losses[i] = 10 - static_cast<double>(i);
+  add("ring", {.settings = kRing, .qualities = {0.5, 0.6, 0.7, 0.7}, .losses = losses});
+  const json ring = summarise_runs(folders_)["strategies"][0];
+  EXPECT_EQ(ring["reached"], 0);
+  EXPECT_TRUE(ring["to_target_s"].is_null());
+  // Window 4, weight 0.4: after the fall the distance to 0.5 shrinks by 0.6 a step.
+  ASSERT_TRUE(ring["converged_steps"].is_object());
+  EXPECT_GT(ring["converged_steps"]["mean"], 15);
+  EXPECT_LT(ring["converged_steps"]["mean"], 30);
+  EXPECT_EQ(ring["converged_s"]["mean"], ring["converged_steps"]["mean"]);
+}
+
+TEST_F(Summary, NamesTellStrategiesApart) {
+  const Settings four = {"strategy.topology=ring", "cluster.workers=4"};
+  add("a", {.settings = kRing, .qualities = {0.5}});
+  add("b", {.settings = four, .qualities = {0.5}});
+  add("c", {.settings = kTree, .qualities = {0.5}});
+  add("d", {.settings = kTree + Settings{"name=mine"}, .qualities = {0.5}});
+  add("e", {.settings = kTree + Settings{"name=mine2", "optimizer.lr=0.5"}, .qualities = {0.5}});
+  const json result = summarise_runs(folders_);
+  std::vector<std::string> names;
+  for (const json& strategy : result["strategies"]) names.push_back(strategy["name"]);
+  EXPECT_EQ(names, (std::vector<std::string>{"ring virtual x2", "ring virtual x4", "tree", "mine",
+                                             "mine2"}));
+}
+
+TEST_F(Summary, RunsOfOtherTasksAreNamedAsSuch) {
+  add("a", {.settings = kRing, .qualities = {0.5}});
+  EXPECT_FALSE(summarise_runs(folders_)["definitions"].contains("tasks"));
+  add("b", {.settings = kTree + Settings{"task.global_batch=64"}, .qualities = {0.5}});
+  EXPECT_TRUE(summarise_runs(folders_)["definitions"].contains("tasks"));
+}
+
+TEST_F(Summary, DamageIsNamed) {
+  const std::string run = add("ring", {.settings = kRing, .qualities = {0.5}});
+  const std::string whole = read_file(run + "/run.json");
+  const auto expect = [&](const std::string& file, const std::string& text,
+                          const std::string& part) {
+    const std::string before = read_file(run + "/" + file);
+    write_file(run + "/" + file, text);
+    const std::string said = refusal();
+    EXPECT_NE(said.find(run + "/" + file), std::string::npos) << said;
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+    write_file(run + "/" + file, before);
+  };
+  expect("run.json", whole.substr(0, whole.size() / 2), "is damaged: it is not JSON");
+  json other = json::parse(whole);
+  other["schema"] = 1;
+  expect("run.json", other.dump(), "has schema 1, this program reads schema 2; run the job again");
+  other = json::parse(whole);
+  other.erase("evaluations");
+  expect("run.json", other.dump(), "\"evaluations\" is missing");
+  expect("series.csv", "step,time_s,loss,rate,samples\n1,2\n", "line 2 cannot be read");
+  expect("series.csv", "step,time_s,loss,rate,samples\n1,1,1,1,1\n", "1 rows for 10 steps");
+  expect("series.csv", "", "does not name the columns");
+  expect("job.toml", "[task]\nepoch = 3\n", "did you mean 'epochs'?");
+  std::filesystem::remove(run + "/run.json");
+  EXPECT_NE(refusal().find("has no run.json"), std::string::npos) << refusal();
+  folders_ = {folder_ / "nowhere"};
+  EXPECT_NE(refusal().find("no such folder"), std::string::npos) << refusal();
+}
+
+TEST_F(Summary, CsvHasALinePerStrategyAndSeed) {
+  add("ring1", {.settings = kRing, .qualities = {0.5, 0.9}});
+  add("ring2", {.settings = kRing, .seed = 2, .qualities = {0.5, 0.6}});
+  const std::string csv = comparison_csv(summarise_runs(folders_));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+  EXPECT_NE(csv.find("\n\"job\",1,\"allreduce\",\"peer-to-peer\",\"synchronous\",\"virtual\",2,"
+                     "\"simulated\",\"done\",0.9,"),
+            std::string::npos)
+      << csv;
+}
+
+// Whatever the width of the terminal, no line is wider and the strategies are there.
+TEST_F(Summary, TheTableFits) {
+  add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
+  add("tree", {.settings = kTree, .qualities = {0.5, 0.7}});
+  add("solo", {.settings = kSolo, .qualities = {0.5, 0.9}});
+  add("long", {.settings = kTree + Settings{"name=a-name-that-is-very-long-for-a-table",
+                                            "optimizer.lr=0.7"},
+               .qualities = {0.5, 0.95}});
+  const json result = summarise_runs(folders_);
+  for (const size_t columns : {200u, 100u, 80u, 60u, 40u}) {
+    const std::string table = comparison_table(result, {.columns = columns});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+    for (const char* name : {"ring", "tree", "solo", "a-name-that-is"})
+      EXPECT_NE(table.find(std::string("\n") + name), std::string::npos) << table;
+    EXPECT_NE(table.find("missed"), std::string::npos) << table;
+    EXPECT_NE(table.find('*'), std::string::npos) << table;
+    EXPECT_EQ(table.find('\033'), std::string::npos);
+  }
+  const std::string bold = comparison_table(result, {.columns = 100, .bold = true});
+  EXPECT_NE(bold.find("\033[1m"), std::string::npos);
+  EXPECT_EQ(bold.find("\033[31m"), std::string::npos) << "nothing failed";
+  const std::string grouped = comparison_table(result, {.group = "structure"});
+  EXPECT_LT(grouped.find("-- structure: peer-to-peer"), grouped.find("-- structure: single node"));
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,131 @@
+// Who takes part in a comparison, and who computes the learning curve for whom.
+#include "testbed/variants.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/error.h"
+#include "testbed/comparison_plan.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Job virtual_job(const Settings& settings = {}) {
+  return load_job(
+      "", logistic_task() + Settings{"cluster.fabric=virtual", "cluster.workers=4"} + settings);
+}
+
+std::vector<std::string> names(const std::vector<ComparedJob>& compared) {
+  std::vector<std::string> result;
+  for (const ComparedJob& candidate : compared) result.push_back(candidate.job.name);
+  return result;
+}
+
+std::string refusal(const Job& job, const std::vector<std::string>& strategies) {
+  try {
+    compared_jobs(job, strategies);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
+  const auto compared = compared_jobs(virtual_job(), {"all"});
+  size_t variants = 0;
+  for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
+  EXPECT_EQ(compared.size(), variants) << "the job's own is one of them";
+  for (const ComparedJob& candidate : compared) {
+    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo" ? 1 : 4);
+    // Shared memory and racks are not there; that is said, and is no error.
+    const bool possible = candidate.job.name != "direct" && candidate.job.name != "hierarchical";
+    EXPECT_EQ(candidate.refusal.empty(), possible) << candidate.job.name << candidate.refusal;
+  }
+}
+
+TEST(ComparedJobs, KeepSettingsOfTheSameKind) {
+  const auto compared = compared_jobs(virtual_job({"strategy.bucket=4096"}), {"tree"});
+  ASSERT_EQ(compared.size(), 1u);
+  Job job = compared[0].job;
+  EXPECT_NE(resolved_toml(job).find("bucket = 4096"), std::string::npos);
+  EXPECT_EQ(variant_name(job), "tree");
+}
+
+TEST(ComparedJobs, AreChosenByNameKindOrEntry) {
+  Job job = virtual_job();
+  job.compare.push_back(with_settings(job, {"name=fast", "optimizer.lr=1"}));
+  EXPECT_EQ(names(compared_jobs(job, {"tree", "solo"})),
+            (std::vector<std::string>{"solo", "tree"}));
+  EXPECT_EQ(names(compared_jobs(job, {"fast"})), (std::vector<std::string>{"fast"}));
+  EXPECT_EQ(names(compared_jobs(job, {"listed", "ring"})),
+            (std::vector<std::string>{"ring", "fast"}));
+  EXPECT_EQ(compared_jobs(job, {"allreduce"}).size(), 6u);
+  EXPECT_EQ(names(compared_jobs(job, {"all"})).back(), "fast");
+}
+
+TEST(ComparedJobs, UnknownNamesAreRefusedWithTheNearest) {
+  const Job job = virtual_job();
+  EXPECT_TRUE(refusal(job, {"buterfly"}).find("did you mean 'butterfly'?") != std::string::npos)
+      << refusal(job, {"buterfly"});
+  EXPECT_NE(refusal(job, {"listed"}), "accepted");
+  Job twice = job;
+  twice.compare.push_back(with_settings(job, {"name=ring"}));
+  EXPECT_TRUE(refusal(twice, {"all"}).find("choose another name") != std::string::npos);
+  EXPECT_TRUE(refusal(job, {"direct"}).starts_with("nothing is left to compare"));
+  EXPECT_TRUE(refusal(virtual_job({"task.global_batch=2"}), {"ring", "tree"})
+                  .find("task.global_batch = 2") != std::string::npos);
+}
+
+std::map<std::string, std::string> leaders(const std::vector<PlannedRun>& plan) {
+  std::map<std::string, std::string> result;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].leader) {
+      EXPECT_LT(*plan[i].leader, i);
+    }
+    result[plan[i].name] = plan[i].leader ? plan[*plan[i].leader].name : "";
+  }
+  return result;
+}
+
+TEST(Plan, TheCheapestMemberOfAClassLeads) {
+  const auto compared = compared_jobs(virtual_job(), {"ring", "solo", "tree"});
+  EXPECT_EQ(leaders(plan_runs(compared, {1, 7}, true)),
+            (std::map<std::string, std::string>{{"solo-seed1", ""},
+                                                {"ring-seed1", "solo-seed1"},
+                                                {"tree-seed1", "solo-seed1"},
+                                                {"solo-seed7", ""},
+                                                {"ring-seed7", "solo-seed7"},
+                                                {"tree-seed7", "solo-seed7"}}));
+  for (const auto& [name, leader] : leaders(plan_runs(compared, {1}, false)))
+    EXPECT_EQ(leader, "") << name;
+  EXPECT_EQ(leaders(plan_runs(compared_jobs(virtual_job(), {"ring", "tree"}), {1}, true)),
+            (std::map<std::string, std::string>{{"ring-seed1", ""}, {"tree-seed1", "ring-seed1"}}));
+}
+
+// Another optimizer is another curve, a real machine measures for itself, and where the batches
+// depend on the workers nothing is equal.
+TEST(Plan, OnlyEqualsShare) {
+  Job job = virtual_job();
+  job.compare.push_back(with_settings(job, {"name=fast", "optimizer.lr=1"}));
+  job.compare.push_back(
+      with_settings(job, {"name=real", "cluster.fabric=process", "cluster.workers=2"}));
+  auto plan = plan_runs(compared_jobs(job, {"ring", "tree", "listed"}), {1}, true);
+  EXPECT_EQ(plan.front().name, "real-seed1") << "what measures comes first";
+  EXPECT_EQ(leaders(plan), (std::map<std::string, std::string>{{"ring-seed1", ""},
+                                                               {"tree-seed1", "ring-seed1"},
+                                                               {"fast-seed1", ""},
+                                                               {"real-seed1", ""}}));
+  plan = plan_runs(compared_jobs(virtual_job({"task.partition=disjoint"}), {"ring", "tree"}), {1},
+                   true);
+  for (const auto& [name, leader] : leaders(plan)) EXPECT_EQ(leader, "") << name;
+  EXPECT_EQ(follower_job(plan[0].job, 12).task.max_steps, 12);
+  EXPECT_EQ(follower_job(plan[0].job, 0).task.max_steps, 1);
+  EXPECT_TRUE(follower_job(plan[0].job, 12).cluster.cost_only);
+}
+
+}  // namespace
+}  // namespace tutti
