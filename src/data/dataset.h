@@ -15,7 +15,7 @@ namespace tutti {
 // A batch of samples, gathered. Classification fills `labels`, regression `targets`.
 struct Batch {
   std::vector<float> features;     // size x features per sample, row by row
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels;     // size x answers per sample
   std::vector<float> targets;
   std::vector<uint32_t> samples;   // which samples of the data set these are
   uint64_t step = 0;               // keys the dropout masks, together with `samples`
@@ -28,6 +28,7 @@ class Dataset {
   virtual size_t size() const = 0;
   virtual std::vector<int64_t> sample_shape() const = 0;  // {784}, or {channels, height, width}
   virtual int64_t classes() const = 0;                    // 0 for regression (one target)
+  virtual int64_t answers_per_sample() const { return 1; }  // sequences: one at each position
   // Replaces the contents of `batch` (its step excepted) with these samples.
   virtual void gather(std::span<const uint32_t> samples, Batch& batch) const = 0;
   virtual size_t memory_bytes() const = 0;
