@@ -52,13 +52,19 @@ struct Data {
 // [task] data = "fashion-mnist", or a table with a kind and these settings.
 struct DataConfig {
   std::string kind = "fashion-mnist";
-  std::string path;         // csv, text, idx: the file (gzip is read directly); fashion-mnist: the
-                            // directory of its files, by default the Debian package's
+  std::string path;         // the file (gzip is read directly); fashion-mnist and cifar10: the
+                            // directory of their files
   std::string labels_path;  // idx: the file of labels
-  std::string label;        // csv: column of the label, by name or number from 0; default the last
+  std::string test_path;    // libsvm, fann: the file of the test set; empty: a share of the samples
+  std::string label;        // csv: column of the label, by name or number from 0; default the last.
+                            // series: name of the column to predict. fann: number of the output
   std::string header = "auto";  // csv: whether the first line names the columns: auto | yes | no
-  bool regression = false;  // csv: the label is a number to predict, not a class
-  int64_t context = 8;      // text: how many characters predict the next
+  std::string columns;      // series: the columns that predict, by name; default the label's
+  bool regression = false;  // csv, libsvm, fann: the label is a number to predict, not a class
+  bool standardise = false;  // csv, libsvm, fann, series: features by their mean and deviation
+  int64_t context = 8;      // text: characters that predict the next; tokens: characters in a
+                            // sample; series: rows that predict
+  int64_t horizon = 1;      // series: how many rows ahead
   int64_t samples = 4096;   // synthetic: how many
   int64_t features = 32;    // synthetic: how many
   int64_t classes = 10;     // synthetic-classes: how many

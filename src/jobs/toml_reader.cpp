@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "data/paths.h"
 #include "jobs/job.h"
 
 namespace tutti {
@@ -293,11 +294,9 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
   visit(reader, job);
   reader.refuse_unknown();
   // The resolved job must mean the same wherever it is kept.
-  for (std::string* data_path : {&job.task.data.path, &job.task.data.labels_path})
-    if (!data_path->empty())
-      *data_path = std::filesystem::absolute(std::filesystem::path(job.base_dir) / *data_path)
-                       .lexically_normal()
-                       .string();
+  DataConfig& data = job.task.data;
+  for (std::string* data_path : {&data.path, &data.labels_path, &data.test_path})
+    *data_path = complete_path(*data_path, job.base_dir);
   return job;
 }
 
