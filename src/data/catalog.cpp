@@ -131,4 +131,17 @@ Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_
   return {std::move(source.dataset), std::move(splits)};
 }
 
+std::vector<std::string> data_files(const DataConfig& c, const std::string& base_dir) {
+  if (c.kind == "fashion-mnist") return fashion_mnist_files(complete_path(c.path, base_dir));
+  if (c.kind == "cifar10") return cifar10_files(complete_path(c.path, base_dir));
+  std::vector<std::string> files;
+  for (const std::string& path : {c.path, c.labels_path, c.test_path})
+    if (!path.empty() && !is_synthetic(c)) files.push_back(complete_path(path, base_dir));
+  return files;
+}
+
+bool predicts_numbers(const DataConfig& c) {
+  return c.kind == "series" || c.kind == "synthetic-linear" || (is_table(c) && c.regression);
+}
+
 }  // namespace tutti

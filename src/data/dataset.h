@@ -89,6 +89,11 @@ const std::vector<DataEntry>& data_catalog();
 // DataError or ConfigError naming file and key.
 Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir);
 
+// The files that load_data would read, whether they exist or not.
+std::vector<std::string> data_files(const DataConfig& config, const std::string& base_dir);
+// Whether the data is a regression, as far as the settings tell without reading it.
+bool predicts_numbers(const DataConfig& config);
+
 // The weights (features, then bias) that generated a "synthetic-linear" set, for closed-form tests.
 std::vector<float> synthetic_optimum(const DataConfig& config, uint64_t seed);
 

@@ -26,6 +26,10 @@ Source read_cifar10(const DataConfig& config);
 Source make_synthetic_linear(const DataConfig& config, uint64_t seed);
 Source make_synthetic_classes(const DataConfig& config, uint64_t seed);
 
+// Their files in a directory; empty: where they usually are.
+std::vector<std::string> fashion_mnist_files(const std::string& directory);
+std::vector<std::string> cifar10_files(const std::string& directory);
+
 // A text in the vocabulary (class names) of another one, for prediction.
 std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,
                                               const std::vector<std::string>& names);

@@ -29,8 +29,8 @@ double Architecture::forward_flops() const {
 double Architecture::training_flops() const { return 3 * forward_flops(); }
 
 // The input and what each layer leaves behind: relu, add and positions work in place, flattening
-// and skips are views, pooling also remembers where each maximum was (32 bits), norms two numbers for
-// each mean, and attention its weights.
+// and skips are views, pooling also remembers where each maximum was (32 bits), norms two numbers
+// for each mean, and attention its weights.
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {

@@ -56,6 +56,9 @@ TEST(Cifar10, NamesTheScriptWhenItIsNotThere) {
   config.path = directory.path();
   expect_data_error(config, {"train_lables.json", "./scripts/fetch-cifar10"});
   directory.write("train_lables.json", "[1,2,3]");
+  expect_data_error(config, {"test_lables.json", "./scripts/fetch-cifar10"});
+  for (const std::string& file : data_files(config, ""))
+    directory.write(std::filesystem::path(file).filename().string(), "[1,2,3]");
   expect_data_error(config, {"3 labels for 50000 images"});
   directory.write("train_lables.json", "{\"a\":1}");
   expect_data_error(config, {"not a list of labels"});
