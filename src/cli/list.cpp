@@ -8,6 +8,7 @@
 #include "collectives/topology.h"
 #include "core/error.h"
 #include "jobs/job.h"
+#include "jobs/tasks.h"
 
 namespace tutti {
 namespace {
@@ -68,6 +69,42 @@ void print_strategies(bool as_json) {
   if (as_json) std::cout << list.dump() << "\n";
 }
 
+// `here`: whether all files of its data are on this machine.
+void print_tasks(bool as_json) {
+  json list = json::array();
+  if (!as_json)
+    fmt::print("{:<19} {:<25} {:<14} {:<12} {:<17} data here\n", "name", "learning task", "data",
+               "model", "target");
+  for (const ReferenceTask& task : reference_tasks()) {
+    const std::string recipe = recipe_of(task);
+    const Job job = load_job(recipe, {});
+    const std::vector<std::string> missing = missing_files(job);
+    const bool regression = predicts_numbers(job.task.data);
+    const std::string metric = regression ? "mse" : "accuracy";
+    if (as_json) {
+      list.push_back({{"name", task.name},
+                      {"learning_task", task.learning},
+                      {"summary", task.summary},
+                      {"data", job.task.data.kind},
+                      {"model", job.task.model.kind},
+                      {"metric", metric},
+                      {"higher_is_better", !regression},
+                      {"target", job.task.target},
+                      {"recipe", recipe},
+                      {"data_here", missing.empty()},
+                      {"missing", missing},
+                      {"remedy", task.remedy}});
+      continue;
+    }
+    const std::string target =
+        fmt::format("{} {} {}", metric, regression ? "<=" : ">=", job.task.target);
+    fmt::print("{:<19} {:<25} {:<14} {:<12} {:<17} {}\n", task.name, task.learning,
+               job.task.data.kind, job.task.model.kind, target,
+               missing.empty() ? "yes" : fmt::format("no: {}", task.remedy));
+  }
+  if (as_json) std::cout << list.dump() << "\n";
+}
+
 }  // namespace
 
 int run_list(const std::string& kind, const CommonOptions& options) {
@@ -85,17 +122,19 @@ int run_list(const std::string& kind, const CommonOptions& options) {
     print({{"process", "processes of this machine, by UCX and shared memory; time is measured"},
            {"virtual", "a simulated cluster in this process; time is virtual, results replay"}},
           options.json);
+  else if (kind == "tasks")
+    print_tasks(options.json);
   else if (kind == "settings")
     print_settings(options.json);
   else {
-    const std::vector<std::string_view> known = {"strategies", "topologies", "optimizers", "models",
-                                                 "data",       "fabrics",    "settings"};
+    const std::vector<std::string_view> known = {
+        "strategies", "topologies", "optimizers", "models", "data", "fabrics", "tasks", "settings"};
     const std::string suggestion = nearest(kind, known);
     throw ConfigError("KIND",
                       fmt::format("there is no list of '{}'{}; there are {}", kind,
                                   suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?",
                                   "strategies, topologies, optimizers, models, data, "
-                                  "fabrics and settings"));
+                                  "fabrics, tasks and settings"));
   }
   return 0;
 }

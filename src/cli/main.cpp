@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   auto* list_app = app.add_subcommand("list", "List what there is to choose from");
   list_app
       ->add_option("KIND", kind,
-                   "strategies, topologies, optimizers, models, data, fabrics or settings")
+                   "strategies, topologies, optimizers, models, data, fabrics, tasks or settings")
       ->required();
   add_common(list_app, list);
   list_app->footer("Example: tutti list strategies");

@@ -38,6 +38,7 @@ std::string csv_field(const std::string& text) {
 Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples) {
   const bool classify = model.architecture().classification;
   const auto outputs = static_cast<size_t>(model.architecture().outputs);
+  const auto positions = static_cast<size_t>(model.architecture().positions);
   const std::vector<std::string> names = dataset.class_names();
   Predictions result;
   result.csv = classify ? "sample,prediction,score\n" : "sample,prediction\n";
@@ -45,14 +46,14 @@ Predictions predict_all(Model& model, const Dataset& dataset, std::span<const ui
   for (size_t begin = 0; begin < samples.size(); begin += kBatch) {
     const auto part = samples.subspan(begin, std::min(kBatch, samples.size() - begin));
     dataset.gather(part, batch);
-    std::vector<float> scores(part.size() * outputs);
+    std::vector<float> scores(part.size() * positions * outputs);
     model.predict(batch, scores);
     const Evaluation evaluation = model.evaluate(batch);
     result.loss += evaluation.loss;
     result.correct += evaluation.correct;
     result.count += part.size();
     for (size_t i = 0; i < part.size(); ++i) {
-      const float* row = scores.data() + i * outputs;
+      const float* row = scores.data() + ((i + 1) * positions - 1) * outputs;  // the last one
       if (!classify) {
         result.csv += fmt::format("{},{}\n", part[i], row[0]);
         continue;
@@ -79,8 +80,7 @@ int run_predict(const PredictOptions& options) {
                       "--labels goes with --data and IDX files; other data brings its "
                       "labels along");
   const Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
-  const Architecture architecture = make_architecture(
-      job.task.model, trained_on.dataset->sample_shape(), trained_on.dataset->classes());
+  const Architecture architecture = make_architecture(job.task.model, *trained_on.dataset);
   Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
   load_parameters(options.run + "/parameters.safetensors", architecture, parameters.span());
 

@@ -1,30 +1,52 @@
 // Every kind of data there is, its settings and its reader.
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include "core/error.h"
+#include "data/paths.h"
 #include "data/readers.h"
+#include "data/standardise.h"
 
 namespace tutti {
 namespace {
 
 bool is_synthetic(const DataConfig& c) { return c.kind.starts_with("synthetic-"); }
-bool is_file(const DataConfig& c) { return c.kind == "csv" || c.kind == "text" || c.kind == "idx"; }
+bool is_package(const DataConfig& c) { return c.kind == "fashion-mnist" || c.kind == "cifar10"; }
+bool is_file(const DataConfig& c) { return !is_synthetic(c) && !is_package(c); }
+bool is_sparse_or_fann(const DataConfig& c) { return c.kind == "libsvm" || c.kind == "fann"; }
+bool is_table(const DataConfig& c) { return c.kind == "csv" || is_sparse_or_fann(c); }
 
 void visit_file(Visitor& v, DataConfig& c) {
   if (is_file(c)) v.field("path", c.path, "the file; gzip is read directly");
   if (c.kind == "fashion-mnist")
     v.field("path", c.path,
             "directory of its four files; empty: where the Debian package puts them");
+  if (c.kind == "cifar10")
+    v.field("path", c.path, "directory of its files; empty: where scripts/fetch-cifar10 puts them");
   if (c.kind == "idx") v.field("labels_path", c.labels_path, "the file of labels");
+  if (is_sparse_or_fann(c))
+    v.field("test_path", c.test_path, "the file of the test set; empty: a share of the samples");
   if (c.kind == "csv") {
     v.field("label", c.label, "column to predict, by name or number from 0; empty: the last");
     v.choice("header", c.header, {"auto", "yes", "no"}, "whether the first line names the columns");
-    v.field("regression", c.regression, "the label is a number to predict, not a class");
   }
+  if (c.kind == "fann")
+    v.field("label", c.label, "regression: output to predict, by number from 0; empty: the first");
+  if (c.kind == "series") {
+    v.field("label", c.label, "column to predict, by name");
+    v.field("columns", c.columns, "columns that predict, names with commas; empty: the label's");
+    v.field("horizon", c.horizon, {1, 1 << 20}, "how many rows ahead the prediction is");
+  }
+  if (is_table(c)) v.field("regression", c.regression, "predict a number, not a class");
+  if (is_table(c) || c.kind == "series")
+    v.field("standardise", c.standardise,
+            "give each feature mean 0 and deviation 1, measured on the training samples");
   if (c.kind == "text")
     v.field("context", c.context, {1, 4096}, "how many characters predict the next");
+  if (c.kind == "tokens")
+    v.field("context", c.context, {2, 4096}, "how many characters a sample has");
+  if (c.kind == "series") v.field("context", c.context, {1, 4096}, "how many rows predict");
 }
 
 void visit_synthetic(Visitor& v, DataConfig& c) {
@@ -38,8 +60,23 @@ void visit_synthetic(Visitor& v, DataConfig& c) {
   }
 }
 
-std::string complete(const std::string& path, const std::string& base_dir) {
-  return path.empty() ? path : (std::filesystem::path(base_dir) / path).string();
+Source read_source(const DataConfig& c, uint64_t seed) {
+  if (c.kind == "fashion-mnist") return read_fashion_mnist(c);
+  if (c.kind == "cifar10") return read_cifar10(c);
+  if (c.kind == "idx") return read_idx(c);
+  if (c.kind == "csv") return read_csv(c);
+  if (c.kind == "libsvm") return read_libsvm(c);
+  if (c.kind == "fann") return read_fann(c);
+  if (c.kind == "series") return read_series(c);
+  if (c.kind == "text") return read_text(c);
+  if (c.kind == "tokens") return read_tokens(c);
+  if (c.kind == "synthetic-linear") return make_synthetic_linear(c, seed);
+  if (c.kind == "synthetic-classes") return make_synthetic_classes(c, seed);
+  std::vector<std::string_view> names;
+  for (const DataEntry& entry : data_catalog()) names.push_back(entry.name);
+  throw ConfigError("task.data", fmt::format("there is no data '{}'; did you mean '{}'? See "
+                                             "`tutti list data`",
+                                             c.kind, nearest(c.kind, names)));
 }
 
 }  // namespace
@@ -48,8 +85,13 @@ const std::vector<DataEntry>& data_catalog() {
   static const std::vector<DataEntry> catalog = {
       {"fashion-mnist", "28x28 images of clothing, 10 classes, 60,000 + 10,000 (Debian package)"},
       {"idx", "images or vectors and labels in two IDX files, the format of MNIST"},
+      {"cifar10", "32x32 colour images, 10 classes, 50,000 + 10,000 (scripts/fetch-cifar10)"},
       {"csv", "a table of numbers with a column to predict"},
+      {"libsvm", "sparse rows `label index:value ...`, the format of LIBSVM"},
+      {"fann", "inputs and outputs as text, the format of the FANN library"},
+      {"series", "a time series in a CSV file: the rows before predict the next"},
       {"text", "plain text: the characters before predict the next"},
+      {"tokens", "plain text as sequences that predict at every position; for transformer"},
       {"synthetic-linear", "normal features, target w.x + b + noise with known w and b"},
       {"synthetic-classes", "normal clouds around a centre per class"},
   };
@@ -67,35 +109,39 @@ void visit(Visitor& v, DataConfig& c) {
   c.validation = validation_share(c);
   v.field("validation", c.validation, kFraction,
           "share of the training samples kept for measuring the target");
-  if (c.kind != "fashion-mnist")
+  if (!is_package(c))
     v.field("test", c.test, kFraction, "share of all samples kept for the final quality");
   v.field("limit", c.limit, kNotNegative, "use only the first samples of each split; 0: all");
 }
 
 Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir) {
   DataConfig c = config;
-  if (is_file(c) && c.path.empty())
+  c.path = complete_path(c.path, base_dir);
+  c.labels_path = complete_path(c.labels_path, base_dir);
+  c.test_path = complete_path(c.test_path, base_dir);
+  const bool is_known = std::any_of(data_catalog().begin(), data_catalog().end(),
+                                    [&](const DataEntry& entry) { return entry.name == c.kind; });
+  if (is_known && is_file(c) && c.path.empty())
     throw ConfigError(
         "task.data.path",
         fmt::format("task.data.path is missing: {} data is read from a file", c.kind));
-  c.path = complete(c.path, base_dir);
-  c.labels_path = complete(c.labels_path, base_dir);
-  Source source;
-  if (c.kind == "fashion-mnist") source = read_fashion_mnist(c);
-  if (c.kind == "idx") source = read_idx(c);
-  if (c.kind == "csv") source = read_csv(c);
-  if (c.kind == "text") source = read_text(c);
-  if (c.kind == "synthetic-linear") source = make_synthetic_linear(c, seed);
-  if (c.kind == "synthetic-classes") source = make_synthetic_classes(c, seed);
-  if (!source.dataset) {
-    std::vector<std::string_view> names;
-    for (const DataEntry& entry : data_catalog()) names.push_back(entry.name);
-    throw ConfigError("task.data", fmt::format("there is no data '{}'; did you mean '{}'? See "
-                                               "`tutti list data`",
-                                               c.kind, nearest(c.kind, names)));
-  }
+  Source source = read_source(c, seed);
   Splits splits = make_splits(source, c);
+  if (c.standardise) source.dataset = standardised(std::move(source.dataset), splits.train);
   return {std::move(source.dataset), std::move(splits)};
+}
+
+std::vector<std::string> data_files(const DataConfig& c, const std::string& base_dir) {
+  if (c.kind == "fashion-mnist") return fashion_mnist_files(complete_path(c.path, base_dir));
+  if (c.kind == "cifar10") return cifar10_files(complete_path(c.path, base_dir));
+  std::vector<std::string> files;
+  for (const std::string& path : {c.path, c.labels_path, c.test_path})
+    if (!path.empty() && !is_synthetic(c)) files.push_back(complete_path(path, base_dir));
+  return files;
+}
+
+bool predicts_numbers(const DataConfig& c) {
+  return c.kind == "series" || c.kind == "synthetic-linear" || (is_table(c) && c.regression);
 }
 
 }  // namespace tutti

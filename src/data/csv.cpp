@@ -1,13 +1,13 @@
 // A CSV table: numbers to learn from and one column to predict. Classes are the distinct texts of
-// that column, in numeric order when all are numbers, else in that of their bytes.
+// that column.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "core/error.h"
+#include "data/classes.h"
 #include "data/csv_rows.h"
 #include "data/input_file.h"
 #include "data/readers.h"
@@ -96,27 +96,6 @@ float feature_in(const std::string& field, const Layout& layout, size_t column, 
                   path, line, column_name(layout, column), quoted(field)));
 }
 
-// Labels numbered in order of appearance become labels in order of their texts.
-Answers sort_classes(const std::map<std::string, int32_t>& seen, std::vector<int32_t> labels) {
-  std::vector<std::pair<std::string, int32_t>> order(seen.begin(), seen.end());
-  const bool is_numeric = std::all_of(order.begin(), order.end(),
-                                      [](const auto& entry) { return number_in(entry.first); });
-  if (is_numeric)
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-      return *number_in(a.first) < *number_in(b.first);
-    });
-  Answers answers;
-  std::vector<int32_t> rank(order.size());
-  for (const auto& [name, number] : order) {
-    rank[static_cast<size_t>(number)] = static_cast<int32_t>(answers.names.size());
-    answers.names.push_back(name);
-  }
-  for (int32_t& label : labels) label = rank[static_cast<size_t>(label)];
-  answers.classes = static_cast<int64_t>(answers.names.size());
-  answers.labels = std::move(labels);
-  return answers;
-}
-
 }  // namespace
 
 Source read_csv(const DataConfig& config) {
@@ -124,23 +103,21 @@ Source read_csv(const DataConfig& config) {
   const Layout layout = detect_layout(config, rows);
   std::vector<float> features;
   Answers numbers;
-  std::vector<int32_t> labels;
-  std::map<std::string, int32_t> seen;
+  ClassTexts classes;
   for (Row row; rows.next(row);) {
     if (row.size() != layout.columns)
       throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected",
                                   config.path, rows.line(), row.size(), layout.columns));
     for (size_t column = 0; column < row.size(); ++column) {
       if (column == layout.label && !config.regression) {
-        const auto next = static_cast<int32_t>(seen.size());
-        labels.push_back(seen.try_emplace(row[column], next).first->second);
+        classes.add(row[column]);
         continue;
       }
       const float value = feature_in(row[column], layout, column, rows.line(), config.path);
       (column == layout.label ? numbers.targets : features).push_back(value);
     }
   }
-  Answers answers = config.regression ? std::move(numbers) : sort_classes(seen, std::move(labels));
+  Answers answers = config.regression ? std::move(numbers) : classes.answers();
   const size_t count = answers.size();
   if (count == 0)
     throw DataError(fmt::format("{}: there are no rows below the header", config.path));

@@ -15,7 +15,7 @@ namespace tutti {
 // A batch of samples, gathered. Classification fills `labels`, regression `targets`.
 struct Batch {
   std::vector<float> features;     // size x features per sample, row by row
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels;     // size x answers per sample
   std::vector<float> targets;
   std::vector<uint32_t> samples;   // which samples of the data set these are
   uint64_t step = 0;               // keys the dropout masks, together with `samples`
@@ -28,6 +28,7 @@ class Dataset {
   virtual size_t size() const = 0;
   virtual std::vector<int64_t> sample_shape() const = 0;  // {784}, or {channels, height, width}
   virtual int64_t classes() const = 0;                    // 0 for regression (one target)
+  virtual int64_t answers_per_sample() const { return 1; }  // sequences: one at each position
   // Replaces the contents of `batch` (its step excepted) with these samples.
   virtual void gather(std::span<const uint32_t> samples, Batch& batch) const = 0;
   virtual size_t memory_bytes() const = 0;
@@ -51,13 +52,19 @@ struct Data {
 // [task] data = "fashion-mnist", or a table with a kind and these settings.
 struct DataConfig {
   std::string kind = "fashion-mnist";
-  std::string path;         // csv, text, idx: the file (gzip is read directly); fashion-mnist: the
-                            // directory of its files, by default the Debian package's
+  std::string path;         // the file (gzip is read directly); fashion-mnist and cifar10: the
+                            // directory of their files
   std::string labels_path;  // idx: the file of labels
-  std::string label;        // csv: column of the label, by name or number from 0; default the last
+  std::string test_path;    // libsvm, fann: the file of the test set; empty: a share of the samples
+  std::string label;        // csv: column of the label, by name or number from 0; default the last.
+                            // series: name of the column to predict. fann: number of the output
   std::string header = "auto";  // csv: whether the first line names the columns: auto | yes | no
-  bool regression = false;  // csv: the label is a number to predict, not a class
-  int64_t context = 8;      // text: how many characters predict the next
+  std::string columns;      // series: the columns that predict, by name; default the label's
+  bool regression = false;  // csv, libsvm, fann: the label is a number to predict, not a class
+  bool standardise = false;  // csv, libsvm, fann, series: features by their mean and deviation
+  int64_t context = 8;      // text: characters that predict the next; tokens: characters in a
+                            // sample; series: rows that predict
+  int64_t horizon = 1;      // series: how many rows ahead
   int64_t samples = 4096;   // synthetic: how many
   int64_t features = 32;    // synthetic: how many
   int64_t classes = 10;     // synthetic-classes: how many
@@ -81,6 +88,11 @@ const std::vector<DataEntry>& data_catalog();
 // on `seed`; the split is the same for every seed, so that runs with several seeds compare. Throws
 // DataError or ConfigError naming file and key.
 Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir);
+
+// The files that load_data would read, whether they exist or not.
+std::vector<std::string> data_files(const DataConfig& config, const std::string& base_dir);
+// Whether the data is a regression, as far as the settings tell without reading it.
+bool predicts_numbers(const DataConfig& config);
 
 // The weights (features, then bias) that generated a "synthetic-linear" set, for closed-form tests.
 std::vector<float> synthetic_optimum(const DataConfig& config, uint64_t seed);

@@ -24,14 +24,19 @@ const std::vector<std::string> kNames = {"T-shirt/top", "Trouser",   "Pullover",
                                          "Coat",        "Sandal",    "Shirt",    "Sneaker",
                                          "Bag",         "Ankle boot"};
 
+std::string file_of(const std::filesystem::path& directory, const std::string& prefix,
+                    const char* what) {
+  return (directory / (prefix + "-" + what + "-ubyte.gz")).string();
+}
+
 struct Part {
   IdxArray images;
   std::vector<int32_t> labels;
 };
 
 Part read_part(const std::filesystem::path& directory, const std::string& prefix) {
-  const std::string images = (directory / (prefix + "-images-idx3-ubyte.gz")).string();
-  const std::string labels = (directory / (prefix + "-labels-idx1-ubyte.gz")).string();
+  const std::string images = file_of(directory, prefix, "images-idx3");
+  const std::string labels = file_of(directory, prefix, "labels-idx1");
   for (const std::string& file : {images, labels})
     if (!std::filesystem::exists(file))
       throw DataError(
@@ -59,6 +64,15 @@ Scaling byte_scaling(const std::string& kind) {
   if (kind == "fashion-mnist")
     return {static_cast<float>(1 / (255 * kDeviation)), static_cast<float>(-kMean / kDeviation)};
   return {1.0f / 255, 0};
+}
+
+std::vector<std::string> fashion_mnist_files(const std::string& directory) {
+  const std::string folder = directory.empty() ? kPackageDirectory : directory;
+  std::vector<std::string> files;
+  for (const char* prefix : {"train", "t10k"})
+    for (const char* what : {"images-idx3", "labels-idx1"})
+      files.push_back(file_of(folder, prefix, what));
+  return files;
 }
 
 Source read_fashion_mnist(const DataConfig& config) {

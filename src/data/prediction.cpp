@@ -10,6 +10,7 @@
 #include "data/idx.h"
 #include "data/input_file.h"
 #include "data/readers.h"
+#include "data/standardise.h"
 
 namespace tutti {
 namespace {
@@ -125,18 +126,46 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
           columns.labelled};
 }
 
+// A file of the kind that the model was trained on, read by the same reader. Its classes must be
+// the same, all of them, since they are numbered by what occurs.
+PredictionData read_again(const DataConfig& config, const std::string& path,
+                          const Dataset& trained_on) {
+  DataConfig c = config;
+  c.path = path;
+  c.test_path.clear();
+  std::shared_ptr<const Dataset> dataset = config.kind == "libsvm" ? read_libsvm(c).dataset
+                                           : config.kind == "fann" ? read_fann(c).dataset
+                                                                   : read_series(c).dataset;
+  if (dataset->sample_shape() != trained_on.sample_shape() ||
+      dataset->class_names() != trained_on.class_names())
+    throw DataError(
+        fmt::format("{}: has other features or classes than the data that the model "
+                    "was trained on",
+                    path));
+  return {std::move(dataset), true};
+}
+
+PredictionData read_plain(const DataConfig& config, const std::string& path,
+                          const std::string& labels_path, const Dataset& trained_on) {
+  DataConfig c = config;
+  c.path = path;
+  if (c.kind == "fashion-mnist" || c.kind == "idx")
+    return read_images(config, path, labels_path, trained_on);
+  if (c.kind == "text") return {read_text_like(c, trained_on.class_names()), true};
+  if (c.kind == "tokens") return {read_tokens_like(c, trained_on.class_names()), true};
+  if (c.kind == "cifar10") return {read_cifar10(c).dataset, true};  // another directory of it
+  if (c.kind == "libsvm" || c.kind == "fann" || c.kind == "series")
+    return read_again(config, path, trained_on);
+  return read_rows(config, path, trained_on);  // csv, and tables like the synthetic ones
+}
+
 }  // namespace
 
 PredictionData load_for_prediction(const DataConfig& config, const std::string& path,
                                    const std::string& labels_path, const Dataset& trained_on) {
-  if (config.kind == "fashion-mnist" || config.kind == "idx")
-    return read_images(config, path, labels_path, trained_on);
-  if (config.kind == "text") {
-    DataConfig text = config;
-    text.path = path;
-    return {read_text_like(text, trained_on.class_names()), true};
-  }
-  return read_rows(config, path, trained_on);  // csv, and tables like the synthetic ones
+  PredictionData data = read_plain(config, path, labels_path, trained_on);
+  data.dataset = standardised_like(trained_on, std::move(data.dataset));
+  return data;
 }
 
 }  // namespace tutti

@@ -17,13 +17,24 @@ struct Source {
 Source read_fashion_mnist(const DataConfig& config);
 Source read_idx(const DataConfig& config);
 Source read_csv(const DataConfig& config);
+Source read_libsvm(const DataConfig& config);
+Source read_fann(const DataConfig& config);
+Source read_series(const DataConfig& config);
 Source read_text(const DataConfig& config);
+Source read_tokens(const DataConfig& config);
+Source read_cifar10(const DataConfig& config);
 Source make_synthetic_linear(const DataConfig& config, uint64_t seed);
 Source make_synthetic_classes(const DataConfig& config, uint64_t seed);
+
+// Their files in a directory; empty: where they usually are.
+std::vector<std::string> fashion_mnist_files(const std::string& directory);
+std::vector<std::string> cifar10_files(const std::string& directory);
 
 // A text in the vocabulary (class names) of another one, for prediction.
 std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,
                                               const std::vector<std::string>& names);
+std::shared_ptr<const Dataset> read_tokens_like(const DataConfig& config,
+                                                const std::vector<std::string>& names);
 
 // Part of the training samples for validation, part of all for the test where there is none. The
 // same for every seed of a job, so that runs that differ in their seed measure the same thing.

@@ -36,20 +36,14 @@ class Table : public Dataset {
   }
 
   void gather(std::span<const uint32_t> samples, Batch& batch) const override {
-    const bool has_labels = answers_.classes > 0;
     batch.samples.assign(samples.begin(), samples.end());
     batch.features.resize(samples.size() * width_);
-    batch.labels.resize(has_labels ? samples.size() : 0);
-    batch.targets.resize(has_labels ? 0 : samples.size());
+    gather_answers(answers_, samples, batch);
     for (size_t i = 0; i < samples.size(); ++i) {
       const size_t sample = samples[i];
       TUTTI_CHECK(sample < size());
       copy_row(features_.data() + sample * width_, width_, scaling_,
                batch.features.data() + i * width_);
-      if (has_labels)
-        batch.labels[i] = answers_.labels[sample];
-      else
-        batch.targets[i] = answers_.targets[sample];
     }
   }
 
@@ -67,6 +61,19 @@ class Table : public Dataset {
 };
 
 }  // namespace
+
+void gather_answers(const Answers& answers, std::span<const uint32_t> samples, Batch& batch) {
+  const bool has_labels = answers.classes > 0;
+  batch.labels.resize(has_labels ? samples.size() : 0);
+  batch.targets.resize(has_labels ? 0 : samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    TUTTI_CHECK(samples[i] < answers.size());
+    if (has_labels)
+      batch.labels[i] = answers.labels[samples[i]];
+    else
+      batch.targets[i] = answers.targets[samples[i]];
+  }
+}
 
 size_t elements_of(const std::vector<int64_t>& shape) {
   size_t product = 1;

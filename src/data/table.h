@@ -14,6 +14,9 @@ struct Answers {
   size_t size() const { return classes > 0 ? labels.size() : targets.size(); }
 };
 
+// The answers of these samples, into `batch`.
+void gather_answers(const Answers& answers, std::span<const uint32_t> samples, Batch& batch);
+
 std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vector<float> features,
                                           Answers answers);
 

@@ -92,8 +92,7 @@ Prepared prepare(const Job& job) {
   try {
     Data data = load_data(job.task.data, job.task.seed, job.base_dir);
     validate(job, data);
-    Architecture architecture =
-        make_architecture(job.task.model, data.dataset->sample_shape(), data.dataset->classes());
+    Architecture architecture = make_architecture(job.task.model, *data.dataset);
     return {std::move(data), std::move(architecture)};
   } catch (const ConfigError& error) {
     throw ConfigError(error.key(), place_of(job, error.key()) + error.what());

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "data/paths.h"
 #include "jobs/job.h"
 
 namespace tutti {
@@ -271,11 +272,9 @@ void apply_override(toml::table& root, const std::string& text) {
 
 // The resolved job must mean the same wherever it is kept.
 void resolve_paths(Job& job) {
-  for (std::string* path : {&job.task.data.path, &job.task.data.labels_path})
-    if (!path->empty())
-      *path = std::filesystem::absolute(std::filesystem::path(job.base_dir) / *path)
-                  .lexically_normal()
-                  .string();
+  DataConfig& data = job.task.data;
+  for (std::string* path : {&data.path, &data.labels_path, &data.test_path})
+    *path = complete_path(*path, job.base_dir);
 }
 
 // A copy that shares nothing with `job`; strategies are copied by their settings.

@@ -28,27 +28,52 @@ double Architecture::forward_flops() const {
 
 double Architecture::training_flops() const { return 3 * forward_flops(); }
 
-// The input and what each layer leaves behind: relu works in place, flattening is a view, and
-// pooling also remembers where each maximum was (32 bits).
+// The input and what each layer leaves behind: relu, add and positions work in place, flattening
+// and skips are views, pooling also remembers where each maximum was (32 bits), norms two numbers
+// for each mean, and attention its weights.
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {
     const auto size = static_cast<double>(elements(layer.output));
-    if (layer.kind == LayerKind::kMaxPool)
-      floats += 2 * size;
-    else if (layer.kind != LayerKind::kRelu && layer.kind != LayerKind::kFlatten)
-      floats += size;
+    switch (layer.kind) {
+      case LayerKind::kRelu:
+      case LayerKind::kFlatten:
+      case LayerKind::kSkip:
+      case LayerKind::kAdd:
+      case LayerKind::kPosition:
+        break;
+      case LayerKind::kMaxPool:
+        floats += 2 * size;
+        break;
+      case LayerKind::kGroupNorm:
+        floats += size + 2 * static_cast<double>(layer.groups);
+        break;
+      case LayerKind::kLayerNorm:
+        floats += size + 2 * size / static_cast<double>(layer.output.back());
+        break;
+      case LayerKind::kAttention:
+        floats += size + static_cast<double>(layer.groups * layer.input[0] * layer.input[0]);
+        break;
+      default:
+        floats += size;
+    }
   }
   return sizeof(float) * floats;
 }
 
 std::vector<size_t> Architecture::cuts() const {
   std::vector<size_t> result;
-  bool first = true;
+  bool stage_has_parameters = false;
+  int open_skips = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].parameters.empty()) continue;
-    if (!first) result.push_back(i);  // each stage holds parameters
-    first = false;
+    const bool begins_part = layers[i].kind == LayerKind::kSkip || !layers[i].parameters.empty();
+    if (begins_part && open_skips == 0 && stage_has_parameters) {
+      result.push_back(i);
+      stage_has_parameters = false;
+    }
+    if (layers[i].kind == LayerKind::kSkip) ++open_skips;
+    if (layers[i].kind == LayerKind::kAdd) --open_skips;
+    if (!layers[i].parameters.empty()) stage_has_parameters = true;
   }
   return result;
 }

@@ -14,13 +14,21 @@
 
 namespace tutti {
 
+class Dataset;
+
 // [task] model = "lenet", or a table with a kind and these settings.
 struct ModelConfig {
   std::string kind = "lenet";
-  std::vector<int64_t> channels = {20, 50};  // lenet: of the two convolutions
+  // lenet: of the two convolutions; resnet20: of the stages. Empty: [20, 50], [16, 32, 64].
+  std::vector<int64_t> channels = {};
   std::vector<int64_t> hidden = {};  // lenet and mlp: affine layers; empty: [500], [128] of mlp
-  double dropout = -1;               // after each hidden affine layer; -1: 0.5, 0 of mlp
+  double dropout = -1;               // -1: 0.5 of lenet, 0 of mlp and transformer
   double l2 = 0;                     // linear and logistic: l2/2 * |weights|^2 in each loss
+  int64_t blocks = 3;                // resnet20: in each stage
+  int64_t groups = 8;                // resnet20: of channels that are normalised together
+  int64_t width = 64;                // transformer: of what stands for a character
+  int64_t depth = 2;                 // transformer: blocks of attention and affine layers
+  int64_t heads = 4;                 // transformer: of each attention
 };
 
 // The keys that the kind uses, `kind` excepted. Shows the defaults of the kind where none are set.
@@ -39,10 +47,32 @@ struct Parameter {
   std::vector<int64_t> shape;
   Range range;
   bool channels_last = false;
-  double init_bound = 0;       // initial values are uniform in [-bound, bound]
+  // Initial values are `init_mean`, plus a uniform number in [-bound, bound], plus a normal one.
+  double init_bound = 0;
+  double init_mean = 0;
+  double init_deviation = 0;
 };
 
-enum class LayerKind { kConvolution, kAffine, kRelu, kMaxPool, kDropout, kFlatten };
+// A sample is an image [channels, height, width], a vector [features] or, for sequences, first
+// codes [positions] and then a vector for each position [positions, width].
+enum class LayerKind {
+  kConvolution,
+  kAffine,  // on the last dimension: of sequences, the same at every position
+  kRelu,
+  kGelu,
+  kMaxPool,
+  kAveragePool,  // over all pixels of a channel
+  kDropout,
+  kFlatten,
+  kGroupNorm,
+  kLayerNorm,  // over the last dimension
+  kSkip,       // keeps its input for the add that belongs to it; the layers between are a block
+  kAdd,        // adds what the skip kept, with every other pixel and further channels of zero where
+               // the block made images smaller and deeper
+  kEmbedding,  // codes to vectors
+  kPosition,   // adds a vector for each position
+  kAttention,  // causal: takes query, key and value of each position, looks at no later one
+};
 
 struct Layer {
   LayerKind kind;
@@ -50,6 +80,10 @@ struct Layer {
   std::vector<int64_t> input, output;  // shapes of one sample
   std::vector<size_t> parameters;      // positions in Architecture::parameters
   int64_t kernel = 0;                  // convolution and pooling
+  int64_t stride = 1;                  // convolution
+  int64_t padding = 0;                 // convolution: zeros on each side
+  int64_t groups = 0;                  // group norm; heads of an attention
+  size_t skip = 0;                     // add: position of the skip in Architecture::layers
   double probability = 0;              // dropout
   double flops = 0;                    // forward, one sample; backward costs twice as much
 };
@@ -64,7 +98,8 @@ struct ModelBuffer {
 struct Architecture {
   std::string kind;
   std::vector<int64_t> input;   // shape of one sample
-  int64_t outputs = 0;          // scores per sample: classes, or 1
+  int64_t outputs = 0;          // scores per prediction: classes, or 1
+  int64_t positions = 1;        // predictions per sample: sequences have one at each position
   bool classification = true;   // cross-entropy over scores, or half the squared error
   double l2 = 0;
   std::vector<Layer> layers;
@@ -75,7 +110,8 @@ struct Architecture {
   double forward_flops() const;        // one sample
   double training_flops() const;       // one sample, forward and backward
   double activation_bytes() const;     // one sample, kept between forward and backward
-  // Layer indices before which the model can be cut into stages.
+  // Layer indices before which the model can be cut into stages, so that each stage holds
+  // parameters and what passes a cut is one tensor: never between a skip and its add.
   std::vector<size_t> cuts() const;
   // FLOPs, for one sample, of the backward pass that makes the gradients in `range` ready; the
   // ranges reported by Model::gradient partition the backward pass.
@@ -89,5 +125,7 @@ std::vector<Range> ready_ranges(const Architecture& architecture);
 // Throws ConfigError when the model cannot take such samples.
 Architecture make_architecture(const ModelConfig& config, const std::vector<int64_t>& sample_shape,
                                int64_t classes);
+// The same for a data set; also refuses models that predict more or less often than it has answers.
+Architecture make_architecture(const ModelConfig& config, const Dataset& dataset);
 
 }  // namespace tutti

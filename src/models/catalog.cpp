@@ -3,25 +3,35 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "data/dataset.h"
 #include "models/architecture.h"
 #include "models/builder.h"
+#include "models/kinds.h"
 
 namespace tutti {
+
+std::vector<int64_t> channels_of(const ModelConfig& config) {
+  if (!config.channels.empty()) return config.channels;
+  if (config.kind == "resnet20") return {16, 32, 64};
+  return {20, 50};
+}
+
+double dropout_of(const ModelConfig& config) {
+  if (config.dropout >= 0) return config.dropout;
+  return config.kind == "lenet" ? 0.5 : 0;
+}
+
 namespace {
 
 using Shape = std::vector<int64_t>;
 
 constexpr Bounds kWidth{1, 1 << 24};
 constexpr double kMostDropout = 0.999;
+constexpr int64_t kMostBlocks = 1000;
 
 std::vector<int64_t> hidden_of(const ModelConfig& config) {
   if (!config.hidden.empty()) return config.hidden;
   return {config.kind == "mlp" ? 128 : 500};
-}
-
-double dropout_of(const ModelConfig& config) {
-  if (config.dropout >= 0) return config.dropout;
-  return config.kind == "mlp" ? 0 : 0.5;
 }
 
 Architecture linear(const ModelConfig& config, const Shape& shape, int64_t classes) {
@@ -58,13 +68,14 @@ Architecture lenet(const ModelConfig& config, const Shape& shape, int64_t classe
     throw ConfigError("task.model", fmt::format("model lenet takes images of shape [channels, "
                                                 "height, width], but a sample is [{}]; use mlp",
                                                 fmt::join(shape, ", ")));
-  if (config.channels.size() != 2)
+  const std::vector<int64_t> widths = channels_of(config);
+  if (widths.size() != 2)
     throw ConfigError("task.model.channels",
                       fmt::format("task.model.channels has {} entries, but lenet has two "
                                   "convolutions; give it two, such as [20, 50]",
-                                  config.channels.size()));
+                                  widths.size()));
   Builder builder("lenet", shape);
-  for (int64_t channels : config.channels) builder.convolution(channels, 5).relu().max_pool(2);
+  for (int64_t channels : widths) builder.convolution(channels, 5).relu().max_pool(2);
   builder.flatten();
   for (int64_t width : hidden_of(config)) builder.affine(width).relu().dropout(dropout_of(config));
   return builder.finish(classes);
@@ -79,6 +90,9 @@ constexpr Entry kEntries[] = {
     {{"logistic", "affine and softmax, cross-entropy; convex"}, logistic},
     {{"mlp", "affine-relu for each hidden layer, then affine"}, mlp},
     {{"lenet", "conv-relu-pool twice, affine-relu-dropout, affine-softmax; for images"}, lenet},
+    {{"resnet20", "residual blocks of convolutions with group norm; for images"}, make_resnet20},
+    {{"transformer", "causal attention; predicts the next code at each position; for tokens"},
+     make_transformer},
 };
 
 void require_within(const char* key, double value, Bounds bounds) {
@@ -89,12 +103,30 @@ void require_within(const char* key, double value, Bounds bounds) {
 
 }  // namespace
 
-// `hidden` and `dropout` have defaults by kind, shown to the visitor and kept out of the config, so
-// that visiting one kind does not decide for another.
+// `channels`, `hidden` and `dropout` have defaults by kind, shown to the visitor and kept out of
+// the config, so that visiting one kind does not decide for another.
 void visit(Visitor& v, ModelConfig& config) {
-  if (config.kind == "lenet")
-    v.field("channels", config.channels, kWidth, "of the two convolutions");
-  if (config.kind == "lenet" || config.kind == "mlp") {
+  const bool is_lenet = config.kind == "lenet", is_mlp = config.kind == "mlp";
+  const bool is_resnet = config.kind == "resnet20", is_transformer = config.kind == "transformer";
+  if (is_lenet || is_resnet) {
+    std::vector<int64_t> channels = channels_of(config);
+    v.field("channels", channels, kWidth, is_lenet ? "of the two convolutions" : "of each stage");
+    if (channels.empty())
+      throw ConfigError("task.model.channels",
+                        "task.model.channels is empty; leave it out for "
+                        "the default");
+    if (channels != channels_of(config)) config.channels = channels;
+  }
+  if (is_resnet) {
+    v.field("blocks", config.blocks, {1, kMostBlocks}, "in each stage; 3 make 20 layers");
+    v.field("groups", config.groups, kWidth, "of channels that are normalised together");
+  }
+  if (is_transformer) {
+    v.field("width", config.width, kWidth, "of what stands for a character");
+    v.field("depth", config.depth, {1, kMostBlocks}, "blocks of attention and affine layers");
+    v.field("heads", config.heads, kWidth, "of each attention; must divide the width");
+  }
+  if (is_lenet || is_mlp) {
     std::vector<int64_t> hidden = hidden_of(config);
     v.field("hidden", hidden, kWidth, "widths of the hidden affine layers");
     if (hidden.empty())
@@ -103,13 +135,16 @@ void visit(Visitor& v, ModelConfig& config) {
                                                          "or linear for none",
                                                          config.kind));
     if (hidden != hidden_of(config)) config.hidden = hidden;
+  }
+  if (is_lenet || is_mlp || is_transformer) {
     double dropout = dropout_of(config);
     v.field("dropout", dropout, {0, kMostDropout},
-            "share of the outputs of each hidden layer that a step leaves out");
+            is_transformer ? "share of the outputs of each part that a step leaves out"
+                           : "share of the outputs of each hidden layer that a step leaves out");
     if (dropout != dropout_of(config)) config.dropout = dropout;
-  } else {
-    v.field("l2", config.l2, kNotNegative, "adds l2/2 * |weights|^2 to the loss of each sample");
   }
+  if (config.kind == "linear" || config.kind == "logistic")
+    v.field("l2", config.l2, kNotNegative, "adds l2/2 * |weights|^2 to the loss of each sample");
 }
 
 const std::vector<ModelEntry>& model_catalog() {
@@ -133,6 +168,11 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
     require_within("task.model.channels", static_cast<double>(width), kWidth);
   require_within("task.model.dropout", dropout_of(config), {0, kMostDropout});
   require_within("task.model.l2", config.l2, kNotNegative);
+  require_within("task.model.blocks", static_cast<double>(config.blocks), {1, kMostBlocks});
+  require_within("task.model.depth", static_cast<double>(config.depth), {1, kMostBlocks});
+  require_within("task.model.groups", static_cast<double>(config.groups), kWidth);
+  require_within("task.model.width", static_cast<double>(config.width), kWidth);
+  require_within("task.model.heads", static_cast<double>(config.heads), kWidth);
   std::vector<std::string_view> names;
   for (const Entry& entry : kEntries) {
     if (entry.entry.name == config.kind) return entry.make(config, sample_shape, classes);
@@ -143,6 +183,17 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
                     fmt::format("there is no model \"{}\"{}; known are {}", config.kind,
                                 guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
                                 fmt::join(names, ", ")));
+}
+
+Architecture make_architecture(const ModelConfig& config, const Dataset& dataset) {
+  Architecture result = make_architecture(config, dataset.sample_shape(), dataset.classes());
+  if (result.positions != dataset.answers_per_sample())
+    throw ConfigError("task.model",
+                      fmt::format("model {} makes {} predictions for a sample, but the data has {} "
+                                  "answers; transformer goes with data of kind tokens, and only "
+                                  "with it",
+                                  config.kind, result.positions, dataset.answers_per_sample()));
+  return result;
 }
 
 }  // namespace tutti

@@ -13,8 +13,12 @@ void initialise(const Architecture& architecture, uint64_t seed, std::span<float
     const Parameter& parameter = architecture.parameters[i];
     Random random(seed, Stream::kInit, static_cast<uint32_t>(i));
     values.resize(parameter.range.size());
-    for (float& value : values)
-      value = static_cast<float>(parameter.init_bound * (2 * random.uniform() - 1));
+    for (float& value : values) {
+      double drawn = parameter.init_mean;
+      if (parameter.init_bound > 0) drawn += parameter.init_bound * (2 * random.uniform() - 1);
+      if (parameter.init_deviation > 0) drawn += parameter.init_deviation * random.normal();
+      value = static_cast<float>(drawn);
+    }
     import_parameter(parameter, values, parameters);
   }
 }

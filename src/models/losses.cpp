@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/error.h"
 
@@ -25,17 +26,21 @@ double cross_entropy(std::span<const float> scores, std::span<const int32_t> lab
   if (labels.empty()) return 0;
   const size_t classes = scores.size() / labels.size();
   double loss = 0;
+  std::vector<double> powers(classes);
   for (size_t row = 0; row < labels.size(); ++row) {
     const std::span<const float> own = scores.subspan(row * classes, classes);
     const size_t label = checked_label(labels[row], classes);
     const float highest = *std::max_element(own.begin(), own.end());
     double sum = 0;
-    for (float score : own) sum += std::exp(static_cast<double>(score - highest));
+    for (size_t i = 0; i < classes; ++i) {
+      powers[i] = std::exp(static_cast<double>(own[i] - highest));
+      sum += powers[i];
+    }
     loss += std::log(sum) - static_cast<double>(own[label] - highest);
     if (slopes.empty()) continue;
     const std::span<float> slope = slopes.subspan(row * classes, classes);
     for (size_t i = 0; i < classes; ++i) {
-      const double share = std::exp(static_cast<double>(own[i] - highest)) / sum;
+      const double share = powers[i] / sum;
       slope[i] = scale * static_cast<float>(i == label ? share - 1 : share);
     }
   }

@@ -13,7 +13,8 @@
 
 namespace tutti {
 
-// Sums over samples, so that shares of an evaluation add up.
+// Sums over samples, so that shares of an evaluation add up. Where a sample is a sequence, its loss
+// is the mean over its positions, and it counts as right in the share of them that is.
 struct Evaluation {
   double loss = 0;     // sum of the losses
   double correct = 0;  // classification: samples predicted right
@@ -36,7 +37,7 @@ class Model {
   virtual double gradient(const Batch& batch, float scale, const Ready& ready) = 0;
   // Measures the fit to the data: no dropout, and no penalty in the loss.
   virtual Evaluation evaluate(const Batch& batch) = 0;
-  // scores: batch size x outputs.
+  // scores: batch size x positions x outputs.
   virtual void predict(const Batch& batch, std::span<float> scores) = 0;
 };
 

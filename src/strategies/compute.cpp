@@ -60,7 +60,7 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
           sums[0].value += static_cast<int128_t>(std::nearbyint(result.loss * kLossScale));
         else
           sums[2].value += static_cast<int128_t>(part.size());
-        sums[1].value += static_cast<int128_t>(std::nearbyint(result.correct));
+        sums[1].value += static_cast<int128_t>(std::nearbyint(result.correct * kLossScale));
       }
       node.clock().charge(
           {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
@@ -77,7 +77,7 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
   if (node.clock().cost_only()) return {NAN, NAN};  // it took its time, but measured nothing
   const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
   Quality quality{static_cast<double>(sums[0].value) / kLossScale / count,
-                  static_cast<double>(sums[1].value) / count};
+                  static_cast<double>(sums[1].value) / kLossScale / count};
   if (sums[2].value > 0)
     throw DivergedError("the loss on validation is not a finite number any more");
   if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;

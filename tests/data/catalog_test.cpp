@@ -21,9 +21,17 @@ TEST(DataCatalog, OnlyTheKeysOfTheKindAreShown) {
     EXPECT_EQ(shows(entry.name, "samples"), is_synthetic);
     EXPECT_EQ(shows(entry.name, "classes"), entry.name == "synthetic-classes");
     EXPECT_EQ(shows(entry.name, "labels_path"), entry.name == "idx");
-    EXPECT_EQ(shows(entry.name, "label"), entry.name == "csv");
-    EXPECT_EQ(shows(entry.name, "context"), entry.name == "text");
-    EXPECT_EQ(shows(entry.name, "test"), entry.name != "fashion-mnist");
+    const bool is_series = entry.name == "series", is_csv = entry.name == "csv";
+    const bool is_other_table = entry.name == "libsvm" || entry.name == "fann";
+    EXPECT_EQ(shows(entry.name, "label"), is_csv || is_series || entry.name == "fann");
+    EXPECT_EQ(shows(entry.name, "header"), is_csv);
+    EXPECT_EQ(shows(entry.name, "regression"), is_csv || is_other_table);
+    EXPECT_EQ(shows(entry.name, "standardise"), is_csv || is_other_table || is_series);
+    EXPECT_EQ(shows(entry.name, "test_path"), is_other_table);
+    EXPECT_EQ(shows(entry.name, "columns"), is_series);
+    EXPECT_EQ(shows(entry.name, "context"),
+              is_series || entry.name == "text" || entry.name == "tokens");
+    EXPECT_EQ(shows(entry.name, "test"), entry.name != "fashion-mnist" && entry.name != "cifar10");
     EXPECT_TRUE(shows(entry.name, "limit") && shows(entry.name, "validation"));
     EXPECT_FALSE(shows(entry.name, "kind"));
   }

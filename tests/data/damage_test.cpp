@@ -134,6 +134,81 @@ TEST_F(Damage, Text) {
   damage(directory_, "t.gz", packed, config);
 }
 
+TEST_F(Damage, Libsvm) {
+  std::string content;
+  Random random(4, Stream::kTest);
+  for (int i = 0; i < 60; ++i) {
+    content += i % 2 == 0 ? "+1" : "-1";
+    for (int index = 1; index < 20; index += 1 + static_cast<int>(random.below(4)))
+      content += " " + std::to_string(index) + ":" + std::to_string(random.normal());
+    content += "\n";
+  }
+  const auto config = [](const std::string& path) {
+    DataConfig c;
+    c.kind = "libsvm";
+    c.path = path;
+    c.standardise = true;
+    return c;
+  };
+  EXPECT_TRUE(is_usable(config(directory_.write("t.svm", content))));
+  const Outcome plain = damage(directory_, "t.svm", content, config);
+  EXPECT_GT(plain.usable, 50);
+  EXPECT_GT(plain.refused, 100);
+  const std::string packed = read_all(directory_.write_gzip("packed.gz", content));
+  const Outcome gzip = damage(directory_, "t.svm.gz", packed, config);
+  EXPECT_GT(gzip.refused, 2 * gzip.usable);
+}
+
+TEST_F(Damage, Fann) {
+  std::string content = "50 6 2\n";
+  Random random(5, Stream::kTest);
+  for (int i = 0; i < 50; ++i) {
+    for (int j = 0; j < 6; ++j) content += std::to_string(random.normal()) + " ";
+    content += i % 2 == 0 ? "\n0 1\n" : "\n1 0\n";
+  }
+  const auto config = [](const std::string& path) {
+    DataConfig c;
+    c.kind = "fann";
+    c.path = path;
+    return c;
+  };
+  EXPECT_TRUE(is_usable(config(directory_.write("t.train", content))));
+  const Outcome plain = damage(directory_, "t.train", content, config);
+  EXPECT_GT(plain.usable, 50);
+  EXPECT_GT(plain.refused, 250);  // every truncation, and what hits the header
+}
+
+TEST_F(Damage, Series) {
+  std::string content = "day,value,other\n";
+  Random random(6, Stream::kTest);
+  for (int i = 0; i < 80; ++i)
+    content += std::to_string(i) + "," + std::to_string(random.normal()) + ",1\n";
+  const Outcome outcome = damage(directory_, "t.csv", content, [](const std::string& path) {
+    DataConfig c;
+    c.kind = "series";
+    c.path = path;
+    c.label = "value";
+    c.columns = "value,other";
+    c.standardise = true;
+    return c;
+  });
+  EXPECT_GT(outcome.usable, 50);
+  EXPECT_GT(outcome.refused, 50);
+}
+
+TEST_F(Damage, Tokens) {
+  const auto config = [](const std::string& path) {
+    DataConfig c;
+    c.kind = "tokens";
+    c.path = path;
+    c.context = 4;
+    return c;
+  };
+  damage(directory_, "t", ramp(600), config);
+  const std::string packed = read_all(directory_.write_gzip("packed.gz", ramp(600)));
+  damage(directory_, "t.gz", packed, config);
+}
+
 // A header that promises terabytes is refused by arithmetic, not by trying.
 TEST_F(Damage, PromisesBeyondTheFileAreRefused) {
   DataConfig config;

@@ -12,6 +12,13 @@ namespace {
 
 ModelConfig kind(const std::string& name) { return {.kind = name}; }
 
+// A model of this kind, for data that it can take.
+Architecture example_of(const ModelEntry& entry) {
+  const std::vector<int64_t> shape =
+      entry.name == "transformer" ? std::vector<int64_t>{16} : std::vector<int64_t>{1, 28, 28};
+  return make_architecture(kind(std::string(entry.name)), shape, entry.name == "linear" ? 0 : 4);
+}
+
 double layer_flops(const Architecture& a, const std::string& name) {
   for (const Layer& layer : a.layers)
     if (layer.name == name) return layer.flops;
@@ -52,8 +59,7 @@ TEST(Architecture, LenetFlopsFollowTheFormula) {
 
 TEST(Architecture, ParametersTileTheFlatBuffer) {
   for (const ModelEntry& entry : model_catalog()) {
-    const int64_t classes = entry.name == "linear" ? 0 : 4;
-    const Architecture a = make_architecture(kind(std::string(entry.name)), {1, 28, 28}, classes);
+    const Architecture a = example_of(entry);
     size_t end = 0;
     for (const Parameter& parameter : a.parameters) {
       EXPECT_EQ(parameter.range.begin, end);
@@ -63,7 +69,7 @@ TEST(Architecture, ParametersTileTheFlatBuffer) {
       end = parameter.range.end;
     }
     EXPECT_EQ(end, a.parameter_count);
-    EXPECT_EQ(a.layers.front().input, a.input);
+    EXPECT_EQ(a.layers.front().input, a.input) << entry.name;
     for (size_t i = 1; i < a.layers.size(); ++i)
       EXPECT_EQ(a.layers[i].input, a.layers[i - 1].output) << a.layers[i].name;
   }
@@ -71,8 +77,7 @@ TEST(Architecture, ParametersTileTheFlatBuffer) {
 
 TEST(Architecture, ReadyRangesPartitionTheBackwardPass) {
   for (const ModelEntry& entry : model_catalog()) {
-    const int64_t classes = entry.name == "linear" ? 0 : 4;
-    const Architecture a = make_architecture(kind(std::string(entry.name)), {1, 28, 28}, classes);
+    const Architecture a = example_of(entry);
     size_t begin = a.parameter_count;
     double flops = 0;
     for (Range range : ready_ranges(a)) {
@@ -134,6 +139,14 @@ TEST(Architecture, RefusesWhatItCannotTake) {
   EXPECT_EQ(key_of_error(kind("logistic"), {0}, 2), "task.data");
   EXPECT_EQ(key_of_error({.kind = "lenet", .channels = {6}}, {1, 28, 28}, 10),
             "task.model.channels");
+  EXPECT_EQ(key_of_error(kind("resnet20"), {784}, 10), "task.model");
+  EXPECT_EQ(key_of_error({.kind = "resnet20", .groups = 5}, {3, 8, 8}, 10), "task.model.groups");
+  EXPECT_EQ(key_of_error({.kind = "resnet20", .channels = {16, 8}}, {3, 8, 8}, 10),
+            "task.model.channels");
+  EXPECT_EQ(key_of_error(kind("transformer"), {1, 28, 28}, 10), "task.model");
+  EXPECT_EQ(key_of_error(kind("transformer"), {16}, 0), "task.model");
+  EXPECT_EQ(key_of_error({.kind = "transformer", .heads = 5}, {16}, 10), "task.model.heads");
+  EXPECT_EQ(key_of_error({.kind = "transformer", .depth = 0}, {16}, 10), "task.model.depth");
   EXPECT_EQ(key_of_error({.kind = "mlp", .hidden = {0}}, {8}, 2), "task.model.hidden");
   EXPECT_EQ(key_of_error({.kind = "mlp", .dropout = 1}, {8}, 2), "task.model.dropout");
   EXPECT_EQ(key_of_error({.kind = "logistic", .l2 = -1}, {8}, 2), "task.model.l2");
@@ -190,7 +203,7 @@ class Recorder : public Visitor {
 
 TEST(ModelConfig, ShowsOnlyTheKeysOfItsKindWithTheirDefaults) {
   ModelConfig config;  // one config for all: visiting one kind must not decide for another
-  Recorder lenet, mlp, logistic;
+  Recorder lenet, mlp, logistic, resnet, transformer;
   visit(lenet, config);
   config.kind = "mlp";
   visit(mlp, config);
@@ -203,6 +216,14 @@ TEST(ModelConfig, ShowsOnlyTheKeysOfItsKindWithTheirDefaults) {
   EXPECT_EQ(mlp.lists, (std::vector<int64_t>{128}));
   EXPECT_EQ(mlp.number, 0);
   EXPECT_EQ(logistic.keys, (std::vector<std::string>{"l2"}));
+  config.kind = "resnet20";
+  visit(resnet, config);
+  config.kind = "transformer";
+  visit(transformer, config);
+  EXPECT_EQ(resnet.keys, (std::vector<std::string>{"channels", "blocks", "groups"}));
+  EXPECT_EQ(resnet.lists, (std::vector<int64_t>{16, 32, 64}));
+  EXPECT_EQ(transformer.keys, (std::vector<std::string>{"width", "depth", "heads", "dropout"}));
+  EXPECT_EQ(transformer.number, 0);
 }
 
 TEST(ModelConfig, RefusesNoHiddenLayerInsteadOfIgnoringIt) {

@@ -32,11 +32,14 @@ struct Example {
     for (uint32_t sample = first; sample < first + count; ++sample) {
       Random random(11, Stream::kTest, sample);
       result.samples.push_back(sample);
+      const auto outputs = static_cast<uint64_t>(architecture.outputs);
+      const bool takes_codes = architecture.layers.front().kind == LayerKind::kEmbedding;
       for (size_t i = 0; i < width; ++i)
-        result.features.push_back(static_cast<float>(2 * random.uniform() - 1));
+        result.features.push_back(takes_codes ? static_cast<float>(random.below(outputs))
+                                              : static_cast<float>(2 * random.uniform() - 1));
       if (architecture.classification)
-        result.labels.push_back(
-            static_cast<int32_t>(random.below(static_cast<uint64_t>(architecture.outputs))));
+        for (int64_t i = 0; i < architecture.positions; ++i)
+          result.labels.push_back(static_cast<int32_t>(random.below(outputs)));
       else
         result.targets.push_back(static_cast<float>(random.normal()));
     }
@@ -56,7 +59,9 @@ struct Example {
 };
 
 inline std::vector<float> scores_of(Model& model, const Batch& batch) {
-  std::vector<float> scores(batch.size() * static_cast<size_t>(model.architecture().outputs));
+  const Architecture& architecture = model.architecture();
+  std::vector<float> scores(batch.size() *
+                            static_cast<size_t>(architecture.positions * architecture.outputs));
   model.predict(batch, scores);
   return scores;
 }

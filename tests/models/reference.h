@@ -5,11 +5,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "models/model.h"
 
 namespace tutti {
+
+// What layer `index` makes of one sample. Parameters are in PyTorch's order; `kept` holds what
+// skips keep for their adds.
+std::vector<double> apply_layer(const Architecture& architecture, size_t index,
+                                const std::vector<double>& torch, const std::vector<double>& x,
+                                std::map<size_t, std::vector<double>>& kept);
 
 class Reference {
  public:
@@ -23,9 +30,6 @@ class Reference {
   double training_loss(const std::vector<double>& flat, const Batch& batch) const;
 
  private:
-  std::vector<double> apply(size_t layer, const std::vector<double>& torch,
-                            const std::vector<double>& x) const;
-
   const Architecture& architecture_;
   uint64_t seed_;
   std::vector<size_t> memory_of_;  // position in memory of each value in PyTorch's order

@@ -24,34 +24,48 @@ PatchShape patch_shape(const Layer& layer) {
           .kernel = static_cast<size_t>(layer.kernel)};
 }
 
+c10::optional<at::Tensor> optional_bias(const Weights& weights) {
+  if (weights.bias.defined()) return weights.bias;
+  return c10::nullopt;
+}
+
 }  // namespace
 
 Convolution::Convolution(const Layer& layer, Weights weights)
-    : shape_(patch_shape(layer)), weights_(std::move(weights)) {}
+    : shape_(patch_shape(layer)),
+      stride_{layer.stride, layer.stride},
+      padding_{layer.padding, layer.padding},
+      weights_(std::move(weights)) {}
 
 at::Tensor Convolution::forward(const at::Tensor& x, const Pass&) {
   x_ = x.contiguous(kChannelsLast);
-  return at::convolution(x_, weights_.weight, weights_.bias, kOne, kZero, kOne, false, kZero, 1);
+  return at::convolution(x_, weights_.weight, optional_bias(weights_), stride_, padding_, kOne,
+                         false, kZero, 1);
 }
 
+// Patches are for plain convolutions. In the first layer, few input channels make short ones, for
+// which oneDNN is faster.
 at::Tensor Convolution::backward(const at::Tensor& slope, bool input_needed) {
-  if (input_needed) return backward_all(slope.contiguous(kChannelsLast));
-  backward_weights(slope);
-  return {};
+  const bool is_plain = stride_ == kOne && padding_ == kZero && weights_.bias.defined();
+  if (input_needed && is_plain) return backward_by_patches(slope.contiguous(kChannelsLast));
+  return backward_by_library(slope, input_needed);
 }
 
-// The first layer: few input channels make short patches, for which oneDNN is faster.
-void Convolution::backward_weights(const at::Tensor& slope) {
+at::Tensor Convolution::backward_by_library(const at::Tensor& slope, bool input_needed) {
+  const bool has_bias = weights_.bias.defined();
+  const auto sizes =
+      has_bias ? c10::optional<at::IntArrayRef>(weights_.bias.sizes()) : c10::nullopt;
   const auto slopes =
-      at::convolution_backward(slope, x_, weights_.weight, weights_.bias.sizes(), kOne, kZero, kOne,
-                               false, kZero, 1, {false, true, true});
+      at::convolution_backward(slope, x_, weights_.weight, sizes, stride_, padding_, kOne, false,
+                               kZero, 1, {input_needed, true, has_bias});
   weights_.weight_slope.copy_(std::get<1>(slopes));
-  weights_.bias_slope.copy_(std::get<2>(slopes));
+  if (has_bias) weights_.bias_slope.copy_(std::get<2>(slopes));
+  return std::get<0>(slopes);
 }
 
 // By matrix products over the patches of a few samples at a time. oneDNN rounds both numbers of
 // channels up to multiples of 8 and takes 1.4 times as long with LeNet's 20 and 50.
-at::Tensor Convolution::backward_all(const at::Tensor& slope) {
+at::Tensor Convolution::backward_by_patches(const at::Tensor& slope) {
   const int64_t samples = slope.size(0), outputs = slope.size(1);
   const auto rows = static_cast<int64_t>(shape_.rows());
   const auto columns = static_cast<int64_t>(shape_.columns());

@@ -1,5 +1,7 @@
-// Convolution with a square kernel, stride 1, no padding, on activations with channels last.
+// Convolution with a square kernel on activations with channels last.
 #pragma once
+
+#include <array>
 
 #include "models/torch/operation.h"
 #include "models/torch/patches.h"
@@ -14,10 +16,11 @@ class Convolution : public Operation {
   at::Tensor backward(const at::Tensor& slope, bool input_needed) override;
 
  private:
-  void backward_weights(const at::Tensor& slope);
-  at::Tensor backward_all(const at::Tensor& slope);
+  at::Tensor backward_by_library(const at::Tensor& slope, bool input_needed);
+  at::Tensor backward_by_patches(const at::Tensor& slope);
 
   PatchShape shape_;
+  std::array<int64_t, 2> stride_, padding_;
   Weights weights_;
   std::vector<float> patches_;
   at::Tensor x_;

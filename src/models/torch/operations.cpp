@@ -1,19 +1,26 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/threshold_backward.h>
 
 #include <array>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
 #include "models/dropout.h"
 #include "models/torch/convolution.h"
 #include "models/torch/gemm.h"
+#include "models/torch/norms.h"
 #include "models/torch/operation.h"
 #include "models/torch/pooling.h"
+#include "models/torch/residual.h"
+#include "models/torch/sequence.h"
 #include "models/torch/weights.h"
 
 namespace tutti {
@@ -35,24 +42,28 @@ class Affine : public Operation {
 
   at::Tensor forward(const at::Tensor& x, const Pass&) override {
     x_ = x.contiguous();
-    resized(y_, {x.size(0), outputs_}).copy_(w_.bias.expand({x.size(0), outputs_}));
-    multiply(x.size(0), outputs_, inputs_, Turn::kNo, x_.data_ptr<float>(), Turn::kYes,
+    std::vector<int64_t> shape = x.sizes().vec();
+    shape.back() = outputs_;
+    resized(y_, shape).copy_(w_.bias.expand(shape));
+    multiply(rows(), outputs_, inputs_, Turn::kNo, x_.data_ptr<float>(), Turn::kYes,
              w_.weight.data_ptr<float>(), y_.data_ptr<float>(), /*add=*/true);
     return y_;
   }
 
   at::Tensor backward(const at::Tensor& slope, bool input_needed) override {
-    multiply(outputs_, inputs_, slope.size(0), Turn::kYes, slope.data_ptr<float>(), Turn::kNo,
+    multiply(outputs_, inputs_, rows(), Turn::kYes, slope.data_ptr<float>(), Turn::kNo,
              x_.data_ptr<float>(), w_.weight_slope.data_ptr<float>());
-    at::sum_out(w_.bias_slope, slope, 0);
+    at::sum_out(w_.bias_slope, slope.view({rows(), outputs_}), 0);
     if (!input_needed) return {};
     resized(x_slope_, x_.sizes());
-    multiply(slope.size(0), inputs_, outputs_, Turn::kNo, slope.data_ptr<float>(), Turn::kNo,
+    multiply(rows(), inputs_, outputs_, Turn::kNo, slope.data_ptr<float>(), Turn::kNo,
              w_.weight.data_ptr<float>(), x_slope_.data_ptr<float>());
     return x_slope_;
   }
 
  private:
+  int64_t rows() const { return x_.numel() / inputs_; }  // samples, or all their positions
+
   Weights w_;
   int64_t outputs_, inputs_;
   at::Tensor x_, y_, x_slope_;
@@ -72,6 +83,41 @@ class Relu : public Operation {
 
  private:
   at::Tensor y_;
+};
+
+class Gelu : public Operation {
+ public:
+  at::Tensor forward(const at::Tensor& x, const Pass&) override {
+    x_ = x;
+    return at::gelu_out(resized(y_, x.sizes()), x, "none");
+  }
+
+  at::Tensor backward(const at::Tensor& slope, bool) override {
+    return at::gelu_backward_out(resized(x_slope_, x_.sizes()), slope, x_, "none");
+  }
+
+ private:
+  at::Tensor x_, y_, x_slope_;
+};
+
+class AveragePool : public Operation {
+ public:
+  at::Tensor forward(const at::Tensor& x, const Pass&) override {
+    height_ = x.size(2);
+    width_ = x.size(3);
+    return x.mean({2, 3});
+  }
+
+  at::Tensor backward(const at::Tensor& slope, bool) override {
+    resized(x_slope_, {slope.size(0), height_, width_, slope.size(1)})
+        .copy_(slope.view({slope.size(0), 1, 1, slope.size(1)}).expand(x_slope_.sizes()))
+        .mul_(1 / static_cast<double>(height_ * width_));
+    return x_slope_.permute({0, 3, 1, 2});
+  }
+
+ private:
+  int64_t height_ = 0, width_ = 0;
+  at::Tensor x_slope_;  // in memory order: sample, height, width, channel
 };
 
 class ReluMaxPool : public Operation {
@@ -154,9 +200,11 @@ class Flatten : public Operation {
 
 Weights::Weights(const Architecture& architecture, const Layer& layer, const ModelMemory& memory)
     : weight(view(architecture.parameters[layer.parameters.at(0)], memory.parameters)),
-      bias(view(architecture.parameters[layer.parameters.at(1)], memory.parameters)),
-      weight_slope(view(architecture.parameters[layer.parameters.at(0)], memory.gradients)),
-      bias_slope(view(architecture.parameters[layer.parameters.at(1)], memory.gradients)) {}
+      weight_slope(view(architecture.parameters[layer.parameters.at(0)], memory.gradients)) {
+  if (layer.parameters.size() < 2) return;
+  bias = view(architecture.parameters[layer.parameters[1]], memory.parameters);
+  bias_slope = view(architecture.parameters[layer.parameters[1]], memory.gradients);
+}
 
 at::Tensor& resized(at::Tensor& kept, at::IntArrayRef shape) {
   if (!kept.defined())
@@ -166,36 +214,81 @@ at::Tensor& resized(at::Tensor& kept, at::IntArrayRef shape) {
   return kept;
 }
 
+namespace {
+
+std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
+                                          const ModelMemory& memory, uint64_t seed) {
+  const Layer& layer = architecture.layers[index];
+  const auto weights = [&] { return Weights(architecture, layer, memory); };
+  switch (layer.kind) {
+    case LayerKind::kConvolution:
+      return std::make_unique<Convolution>(layer, weights());
+    case LayerKind::kAffine:
+      return std::make_unique<Affine>(weights());
+    case LayerKind::kRelu:
+      return std::make_unique<Relu>();
+    case LayerKind::kGelu:
+      return std::make_unique<Gelu>();
+    case LayerKind::kMaxPool:
+      return std::make_unique<ReluMaxPool>(layer);
+    case LayerKind::kAveragePool:
+      return std::make_unique<AveragePool>();
+    case LayerKind::kDropout:
+      return std::make_unique<Dropout>(seed, index, layer.probability);
+    case LayerKind::kFlatten:
+      return std::make_unique<Flatten>();
+    case LayerKind::kGroupNorm:
+      return std::make_unique<GroupNorm>(layer, weights());
+    case LayerKind::kLayerNorm:
+      return std::make_unique<LayerNorm>(weights());
+    case LayerKind::kEmbedding:
+      return std::make_unique<Embedding>(weights());
+    case LayerKind::kPosition:
+      return std::make_unique<Position>(weights());
+    case LayerKind::kAttention:
+      return std::make_unique<Attention>(layer);
+    case LayerKind::kSkip:
+    case LayerKind::kAdd:
+      break;  // made in pairs
+  }
+  TUTTI_CHECK(false);
+  return nullptr;
+}
+
+// Relu, position and add work in place. That is fine on what the layer below made and does not
+// need any more, but not on what a skip keeps, nor on what a relu remembers.
+bool overwrites_its_input(LayerKind kind) {
+  return kind == LayerKind::kRelu || kind == LayerKind::kPosition || kind == LayerKind::kAdd;
+}
+
+bool needs_its_output(LayerKind kind) {
+  return kind == LayerKind::kRelu || kind == LayerKind::kSkip;
+}
+
+}  // namespace
+
 std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory& memory,
                              uint64_t seed) {
   const std::vector<Layer>& layers = architecture.layers;
   std::vector<Step> steps;
-  const auto add = [&](std::unique_ptr<Operation> operation, size_t layer) {
-    steps.push_back({std::move(operation), layer});
-  };
+  std::map<size_t, std::shared_ptr<Bypass>> open;  // by the position of the skip
   for (size_t i = 0; i < layers.size(); ++i) {
-    switch (layers[i].kind) {
-      case LayerKind::kConvolution:
-        add(std::make_unique<Convolution>(layers[i], Weights(architecture, layers[i], memory)), i);
-        break;
-      case LayerKind::kAffine:
-        add(std::make_unique<Affine>(Weights(architecture, layers[i], memory)), i);
-        break;
-      case LayerKind::kRelu:
-        if (i + 1 == layers.size() || layers[i + 1].kind != LayerKind::kMaxPool)
-          add(std::make_unique<Relu>(), i);
-        break;
-      case LayerKind::kMaxPool:
-        TUTTI_CHECK(i > 0 && layers[i - 1].kind == LayerKind::kRelu);  // done together
-        add(std::make_unique<ReluMaxPool>(layers[i]), i);
-        break;
-      case LayerKind::kDropout:
-        add(std::make_unique<Dropout>(seed, i, layers[i].probability), i);
-        break;
-      case LayerKind::kFlatten:
-        add(std::make_unique<Flatten>(), i);
-        break;
+    const LayerKind kind = layers[i].kind;
+    TUTTI_CHECK(i == 0 || !overwrites_its_input(kind) || !needs_its_output(layers[i - 1].kind));
+    std::unique_ptr<Operation> operation;
+    if (kind == LayerKind::kSkip) {
+      open[i] = std::make_shared<Bypass>();
+      operation = std::make_unique<Skip>(open[i]);
+    } else if (kind == LayerKind::kAdd) {
+      operation = std::make_unique<Add>(open.at(layers[i].skip));
+    } else if (kind == LayerKind::kRelu && i + 1 < layers.size() &&
+               layers[i + 1].kind == LayerKind::kMaxPool) {
+      continue;  // done together
+    } else {
+      TUTTI_CHECK(kind != LayerKind::kMaxPool || (i > 0 && layers[i - 1].kind == LayerKind::kRelu));
+      operation = make_operation(architecture, i, memory, seed);
     }
+    steps.push_back({std::move(operation), i});
   }
   return steps;
 }

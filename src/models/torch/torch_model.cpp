@@ -66,14 +66,15 @@ class TorchModel : public Model {
       const at::Tensor scores = forward(batch, begin, size, false);
       result.loss += loss_of(scores, batch, begin, size, 1, {});
       if (architecture_.classification)
-        result.correct += static_cast<double>(
-            count_correct(values(scores), std::span(batch.labels).subspan(begin, size)));
+        result.correct +=
+            static_cast<double>(count_correct(values(scores), labels_of(batch, begin, size))) /
+            static_cast<double>(architecture_.positions);
     }
     return result;
   }
 
   void predict(const Batch& batch, std::span<float> scores) override {
-    const auto outputs = static_cast<size_t>(architecture_.outputs);
+    const auto outputs = static_cast<size_t>(architecture_.positions * architecture_.outputs);
     TUTTI_CHECK(scores.size() == batch.size() * outputs);
     for (size_t begin = 0; begin < batch.size(); begin += kSlice) {
       const size_t size = std::min(kSlice, batch.size() - begin);
@@ -97,16 +98,25 @@ class TorchModel : public Model {
     return x;
   }
 
+  // The loss of a sequence is the mean over its positions.
   double loss_of(const at::Tensor& scores, const Batch& batch, size_t begin, size_t size,
                  float scale, std::span<float> slopes) {
     if (architecture_.classification) {
-      TUTTI_CHECK(batch.labels.size() == batch.size());
-      return cross_entropy(values(scores), std::span(batch.labels).subspan(begin, size), scale,
-                           slopes);
+      const auto positions = static_cast<double>(architecture_.positions);
+      return cross_entropy(values(scores), labels_of(batch, begin, size),
+                           static_cast<float>(static_cast<double>(scale) / positions), slopes) /
+             positions;
     }
     TUTTI_CHECK(batch.targets.size() == batch.size());
     return half_squared_error(values(scores), std::span(batch.targets).subspan(begin, size), scale,
                               slopes);
+  }
+
+  // Those of the samples from `begin` on: one at each position.
+  std::span<const int32_t> labels_of(const Batch& batch, size_t begin, size_t size) const {
+    const auto positions = static_cast<size_t>(architecture_.positions);
+    TUTTI_CHECK(batch.labels.size() == batch.size() * positions);
+    return std::span(batch.labels).subspan(begin * positions, size * positions);
   }
 
   const Layer& layer_of(const Step& step) const { return architecture_.layers[step.layer]; }

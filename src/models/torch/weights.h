@@ -8,10 +8,11 @@
 namespace tutti {
 
 // Weight and bias of a layer with their gradients, as PyTorch sees them: views of the flat buffers.
+// A layer without bias has no tensors for it.
 // For channels last the strides say so; a copy to that format would leave the buffer.
 struct Weights {
   Weights(const Architecture& architecture, const Layer& layer, const ModelMemory& memory);
-  at::Tensor weight, bias, weight_slope, bias_slope;
+  at::Tensor weight, weight_slope, bias, bias_slope;
 };
 
 // `kept` in another shape. Keeping it avoids that large blocks are returned to the system and

@@ -1,0 +1,109 @@
+// The text format of LIBSVM and LIBLINEAR: `label index:value ...` on each line, indices ascending
+// from 1, absent ones zero, the rest of a line after # ignored. The form in which logs of clicks
+// and other sparse data are passed around.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "data/classes.h"
+#include "data/csv_rows.h"
+#include "data/readers.h"
+#include "data/sparse_table.h"
+#include "data/text_lines.h"
+
+namespace tutti {
+namespace {
+
+// A row becomes dense when it is used, so an index must be plausible: one mistyped digit may not
+// take gigabytes. Real files name most of their features at least once.
+constexpr size_t kSurelyPlausible = 1024;
+constexpr double kMostFeatures = 1 << 24;
+
+struct Content {
+  SparseRows rows;
+  ClassTexts classes;
+  std::vector<float> targets;
+  uint32_t width = 0;       // the largest index
+  std::string width_place;  // where it stands
+};
+
+float finite_number(std::string_view text, const TextLines& lines) {
+  const auto number = number_in(text);
+  if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<float>::max()))
+    throw DataError(fmt::format("{}{} is not a finite number", lines.place(), quoted(text)));
+  return static_cast<float>(*number);
+}
+
+void read_label(std::string_view word, bool regression, const TextLines& lines, Content& content) {
+  const float value = finite_number(word, lines);
+  if (regression) {
+    content.targets.push_back(value);
+    return;
+  }
+  if (value != std::floor(value))
+    throw DataError(
+        fmt::format("{}the label {} is not the number of a class; set task.data.regression = true "
+                    "to predict it as a number",
+                    lines.place(), quoted(word)));
+  content.classes.add(fmt::format("{:.0f}", value + 0.0F));  // "+1" and "1" are the same, -0 is 0
+}
+
+void read_features(std::string_view rest, const TextLines& lines, Content& content) {
+  uint32_t last = 0;
+  for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    const size_t colon = word.find(':');
+    const auto index =
+        colon == std::string_view::npos ? std::nullopt : number_in(word.substr(0, colon));
+    if (!index || *index != std::floor(*index) || *index < 1 || *index > kMostFeatures)
+      throw DataError(fmt::format("{}{} is not index:value with an index from 1 to {}",
+                                  lines.place(), quoted(word), kMostFeatures));
+    const auto column = static_cast<uint32_t>(*index);
+    if (column <= last)
+      throw DataError(fmt::format("{}index {} follows index {}; indices must ascend", lines.place(),
+                                  column, last));
+    last = column;
+    content.rows.columns.push_back(column - 1);
+    content.rows.values.push_back(finite_number(word.substr(colon + 1), lines));
+  }
+  content.rows.begins.push_back(content.rows.columns.size());
+  if (last > content.width) {
+    content.width = last;
+    content.width_place = lines.place();
+  }
+}
+
+void read_file(const std::string& path, bool regression, Content& content) {
+  TextLines lines(path);
+  const size_t rows = content.rows.begins.size();
+  for (std::string_view line; lines.next(line);) {
+    line = line.substr(0, line.find('#'));
+    const std::string_view label = take_word(line);
+    if (label.empty()) continue;
+    read_label(label, regression, lines, content);
+    read_features(line, lines, content);
+  }
+  if (content.rows.begins.size() == rows)
+    throw DataError(fmt::format("{}: there are no rows", path));
+}
+
+}  // namespace
+
+Source read_libsvm(const DataConfig& config) {
+  Content content;
+  read_file(config.path, config.regression, content);
+  const size_t test_from = content.rows.begins.size() - 1;
+  if (!config.test_path.empty()) read_file(config.test_path, config.regression, content);
+  if (content.width > kSurelyPlausible + content.rows.values.size())
+    throw DataError(
+        fmt::format("{}index {} is larger than {} values in the file make plausible; correct it, "
+                    "or number the features without gaps",
+                    content.width_place, content.width, content.rows.values.size()));
+  Answers answers = config.regression ? Answers{} : content.classes.answers();
+  if (config.regression) answers.targets = std::move(content.targets);
+  const int64_t width = std::max<int64_t>(1, content.width);
+  return {make_sparse_table(width, std::move(content.rows), std::move(answers)), test_from};
+}
+
+}  // namespace tutti

@@ -1,0 +1,90 @@
+#include "data/standardise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/table.h"
+
+namespace tutti {
+namespace {
+
+constexpr size_t kChunk = 256;  // samples that are gathered at a time
+
+struct Feature {
+  double mean = 0;   // a float would be too coarse for large values that vary little
+  double scale = 1;  // 1 / deviation
+};
+
+class Standardised : public Dataset {
+ public:
+  Standardised(std::shared_ptr<const Dataset> plain, std::vector<Feature> features)
+      : plain_(std::move(plain)), features_(std::move(features)) {}
+
+  size_t size() const override { return plain_->size(); }
+  std::vector<int64_t> sample_shape() const override { return plain_->sample_shape(); }
+  int64_t classes() const override { return plain_->classes(); }
+  int64_t answers_per_sample() const override { return plain_->answers_per_sample(); }
+  std::vector<std::string> class_names() const override { return plain_->class_names(); }
+  size_t memory_bytes() const override {
+    return plain_->memory_bytes() + features_.size() * sizeof(Feature);
+  }
+
+  void gather(std::span<const uint32_t> samples, Batch& batch) const override {
+    plain_->gather(samples, batch);
+    for (size_t begin = 0; begin < batch.features.size(); begin += features_.size())
+      for (size_t i = 0; i < features_.size(); ++i) {
+        float& value = batch.features[begin + i];
+        value = static_cast<float>((static_cast<double>(value) - features_[i].mean) *
+                                   features_[i].scale);
+      }
+  }
+
+  const std::vector<Feature>& features() const { return features_; }
+
+ private:
+  std::shared_ptr<const Dataset> plain_;
+  std::vector<Feature> features_;
+};
+
+// Calls visit(position of the feature, value) for all features of all samples.
+template <class Visit>
+void for_each_value(const Dataset& dataset, std::span<const uint32_t> samples, Visit visit) {
+  const size_t width = elements_of(dataset.sample_shape());
+  Batch batch;
+  for (size_t begin = 0; begin < samples.size(); begin += kChunk) {
+    dataset.gather(samples.subspan(begin, std::min(kChunk, samples.size() - begin)), batch);
+    for (size_t i = 0; i < batch.features.size(); ++i)
+      visit(i % width, static_cast<double>(batch.features[i]));
+  }
+}
+
+}  // namespace
+
+// In two passes, mean first: a difference of large squares would lose the deviation.
+std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> dataset,
+                                            std::span<const uint32_t> samples) {
+  const size_t width = elements_of(dataset->sample_shape());
+  const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
+  std::vector<double> means(width), squares(width);
+  for_each_value(*dataset, samples, [&](size_t i, double value) { means[i] += value / count; });
+  for_each_value(*dataset, samples, [&](size_t i, double value) {
+    squares[i] += (value - means[i]) * (value - means[i]) / count;
+  });
+  std::vector<Feature> features(width);
+  for (size_t i = 0; i < width; ++i) {
+    const double deviation = std::sqrt(squares[i]);
+    // What rounding leaves of a constant feature is not a deviation.
+    const bool varies = deviation > 1e-7 * std::abs(means[i]) && deviation > 1e-30;
+    features[i] = {means[i], varies ? 1 / deviation : 1};
+  }
+  return std::make_shared<Standardised>(std::move(dataset), std::move(features));
+}
+
+std::shared_ptr<const Dataset> standardised_like(const Dataset& trained_on,
+                                                 std::shared_ptr<const Dataset> dataset) {
+  const auto* like = dynamic_cast<const Standardised*>(&trained_on);
+  if (like == nullptr) return dataset;
+  return std::make_shared<Standardised>(std::move(dataset), like->features());
+}
+
+}  // namespace tutti

@@ -1,0 +1,59 @@
+// Plain text as sequences: a sample is `context` characters in a row, as codes, and its answers are
+// the characters that follow each of them. Samples do not overlap.
+#include "core/error.h"
+#include "data/readers.h"
+#include "data/vocabulary.h"
+
+namespace tutti {
+namespace {
+
+class Tokens : public Dataset {
+ public:
+  Tokens(CodedText text, size_t context) : text_(std::move(text)), context_(context) {}
+
+  // The last character only answers.
+  size_t size() const override { return (text_.codes.size() - 1) / context_; }
+  std::vector<int64_t> sample_shape() const override { return {answers_per_sample()}; }
+  int64_t answers_per_sample() const override { return static_cast<int64_t>(context_); }
+  int64_t classes() const override { return static_cast<int64_t>(text_.vocabulary.size()); }
+  std::vector<std::string> class_names() const override {
+    return character_names(text_.vocabulary);
+  }
+
+  void gather(std::span<const uint32_t> samples, Batch& batch) const override {
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.features.resize(samples.size() * context_);
+    batch.labels.resize(samples.size() * context_);
+    batch.targets.clear();
+    for (size_t i = 0; i < samples.size(); ++i) {
+      TUTTI_CHECK(samples[i] < size());
+      const uint8_t* codes = text_.codes.data() + samples[i] * context_;
+      for (size_t j = 0; j < context_; ++j) {
+        batch.features[i * context_ + j] = codes[j];
+        batch.labels[i * context_ + j] = codes[j + 1];
+      }
+    }
+  }
+
+  size_t memory_bytes() const override { return text_.codes.size(); }
+
+ private:
+  CodedText text_;
+  size_t context_;
+};
+
+}  // namespace
+
+Source read_tokens(const DataConfig& config) {
+  const auto tokens =
+      std::make_shared<Tokens>(read_coded_text(config), static_cast<size_t>(config.context));
+  return {tokens, tokens->size(), true};
+}
+
+std::shared_ptr<const Dataset> read_tokens_like(const DataConfig& config,
+                                                const std::vector<std::string>& names) {
+  return std::make_shared<Tokens>(read_coded_text_like(config, names),
+                                  static_cast<size_t>(config.context));
+}
+
+}  // namespace tutti

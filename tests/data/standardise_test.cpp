@@ -1,0 +1,73 @@
+#include "data/standardise.h"
+
+#include <cmath>
+
+#include "data/prediction.h"
+#include "tests/data/files.h"
+
+namespace tutti {
+namespace {
+
+// The third feature never changes; the second is large and varies little.
+std::string table(int rows) {
+  std::string text;
+  for (int i = 0; i < rows; ++i)
+    text += std::to_string(i) + "," + std::to_string(1000000 + i % 2) + ",5," +
+            (i % 3 == 0 ? "x" : "y") + "\n";
+  return text;
+}
+
+DataConfig config_of(const std::string& path) {
+  DataConfig config;
+  config.kind = "csv";
+  config.path = path;
+  config.standardise = true;
+  config.validation = config.test = 0.25;
+  return config;
+}
+
+TEST(Standardise, TrainingFeaturesGetMeanZeroAndDeviationOne) {
+  const TemporaryDirectory directory;
+  const Data data = load_data(config_of(directory.write("t.csv", table(400))), 1, "");
+  Batch batch;
+  data.dataset->gather(data.splits.train, batch);
+  for (size_t column = 0; column < 3; ++column) {
+    double sum = 0, squares = 0;
+    for (size_t i = column; i < batch.features.size(); i += 3) {
+      sum += static_cast<double>(batch.features[i]);
+      squares += std::pow(static_cast<double>(batch.features[i]), 2);
+    }
+    const auto count = static_cast<double>(batch.size());
+    EXPECT_NEAR(sum / count, 0, 1e-5) << column;
+    EXPECT_NEAR(squares / count, column == 2 ? 0 : 1, 1e-5) << column;
+  }
+}
+
+// What is tested on must not have a say: a test sample that is far out changes nothing.
+TEST(Standardise, NothingLeaksFromTheOtherSplits) {
+  const TemporaryDirectory directory;
+  const Data plain = load_data(config_of(directory.write("t.csv", table(40))), 1, "");
+  const uint32_t outlier = plain.splits.test.front();
+  std::string text = table(40);
+  size_t line = 0;
+  for (uint32_t i = 0; i < outlier; ++i) line = text.find('\n', line) + 1;
+  text.insert(line, "99999");
+  const Data changed = load_data(config_of(directory.write("u.csv", text)), 1, "");
+  Batch before, after;
+  plain.dataset->gather(plain.splits.train, before);
+  changed.dataset->gather(changed.splits.train, after);
+  EXPECT_EQ(before.features, after.features);
+  changed.dataset->gather(changed.splits.test, after);
+  EXPECT_GT(after.features[0], 1000);
+}
+
+TEST(Standardise, PredictionsUseTheScalesOfTheTraining) {
+  const TemporaryDirectory directory;
+  const DataConfig config = config_of(directory.write("t.csv", table(40)));
+  const Data data = load_data(config, 1, "");
+  const PredictionData again = load_for_prediction(config, config.path, "", *data.dataset);
+  EXPECT_EQ(gather_all(*again.dataset).features, gather_all(*data.dataset).features);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,57 @@
+// Models with residual blocks and answers at every position are equivalent across strategies, too.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/random.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings transformer_task(const TemporaryFolder& folder) {
+  std::ofstream text(folder / "text");
+  Random random(1, Stream::kTest);
+  for (int i = 0; i < 1500; ++i) text << "abcde \n"[random.below(7)];
+  return {"task.data.kind=tokens",   "task.data.path=" + (folder / "text"),
+          "task.data.context=12",    "task.model.kind=transformer",
+          "task.model.width=8",      "task.model.depth=1",
+          "task.model.heads=2",      "task.model.dropout=0.1",
+          "task.global_batch=17",    "task.epochs=1",
+          "task.deterministic=true", "optimizer.kind=adam",
+          "optimizer.lr=0.01",       "cluster.timeout=60"};
+}
+
+const Settings kSolo = {"strategy.kind=solo", "cluster.workers=1", "cluster.fabric=process"};
+const Settings kRing = {"strategy.kind=allreduce", "strategy.topology=ring"};
+
+TEST(DeepModels, TransformerIsBitwiseSoloOnAnyNumberOfWorkers) {
+  const TemporaryFolder folder;
+  const Settings task = transformer_task(folder);
+  const std::string expected = checksum(task + kSolo);
+  EXPECT_EQ(checksum(task + kRing + Settings{"cluster.fabric=virtual", "cluster.workers=3"}),
+            expected);
+  EXPECT_EQ(checksum(task + kRing + Settings{"cluster.fabric=process", "cluster.workers=2"}),
+            expected);
+}
+
+// Fractions of samples add up to the same whoever evaluates which of them.
+TEST(DeepModels, QualityOfSequencesDoesNotDependOnTheWorkers) {
+  const TemporaryFolder folder;
+  const Settings task = transformer_task(folder);
+  const RunRecord alone = run(task + kSolo);
+  const RunRecord five =
+      run(task + kRing + Settings{"cluster.fabric=virtual", "cluster.workers=5"});
+  ASSERT_EQ(alone.status, "done") << alone.error;
+  ASSERT_EQ(five.status, "done") << five.error;
+  const auto& last = alone.nodes[0].evaluations.back();
+  EXPECT_EQ(last.quality, five.nodes[0].evaluations.back().quality);
+  EXPECT_GT(last.quality, 0);
+  EXPECT_LT(last.quality, 1);
+  EXPECT_EQ(alone.nodes[0].test_quality, five.nodes[0].test_quality);
+}
+
+}  // namespace
+}  // namespace tutti

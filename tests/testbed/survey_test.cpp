@@ -1,0 +1,110 @@
+// The survey: marks follow their rule, every cell leads to runs, and what is missing is said.
+#include "testbed/survey.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/programs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+
+TEST(Marks, FollowTheirRule) {
+  const std::vector<double> times = {1, 7, 8, 10, 12, 13, 100};  // median 10
+  EXPECT_EQ(mark_of(1, times, 0.2), '+');
+  EXPECT_EQ(mark_of(8, times, 0.2), '+');  // exactly a fifth less
+  EXPECT_EQ(mark_of(8.01, times, 0.2), 'o');
+  EXPECT_EQ(mark_of(10, times, 0.2), 'o');
+  EXPECT_EQ(mark_of(12.49, times, 0.2), 'o');
+  EXPECT_EQ(mark_of(12.5, times, 0.2), '-');
+  EXPECT_EQ(mark_of(NAN, times, 0.2), '-');  // the target was missed
+  EXPECT_EQ(mark_of(5, {4, 6}, 0.2), 'o');   // the median of an even number
+  EXPECT_EQ(mark_of(3, {3}, 0.2), 'o');
+  EXPECT_EQ(mark_of(0, {0, 0, 0}, 0.05), 'o');  // nobody makes an error
+}
+
+class Survey : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_text(folder_ / "easy.toml", task("easy", "0.8"));
+    write_text(folder_ / "hopeless.toml", task("hopeless", "1.0"));
+    write_text(folder_ / "absent.toml",
+               "name = \"absent\"\n[task]\ndata = { kind = \"csv\", path = \"nowhere.csv\" }\n"
+               "model = \"logistic\"\ntarget = 0.9\n");
+  }
+  static std::string task(const std::string& name, const std::string& target) {
+    return "name = \"" + name +
+           "\"\n[task]\n"
+           "data = { kind = \"synthetic-classes\", samples = 400, features = 8, classes = 4, "
+           "noise = 1.5 }\n"
+           "model = \"logistic\"\nglobal_batch = 40\nepochs = 3\ntarget = " +
+           target + "\n[optimizer]\nkind = \"sgd\"\nlr = 0.1\n";
+  }
+  json run(const std::vector<std::string>& names) {
+    SurveyOptions options;
+    for (const std::string& name : names) options.tasks.push_back(folder_ / (name + ".toml"));
+    options.compare.strategies = {"solo", "ring", "tree"};
+    options.compare.out = folder_ / "survey";
+    options.compare.program = TUTTI_PROGRAM;
+    std::string where;
+    const std::atomic<bool> never{false};
+    return survey(options, never, where);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Survey, EveryCellComesFromRuns) {
+  const json result = run({"easy", "hopeless", "absent"});
+  ASSERT_EQ(result["tasks"].size(), 3u);
+  const json& easy = result["tasks"][0];
+  for (const char* name : {"solo", "ring", "tree"}) {
+    const json& cell = easy["cells"][name];
+    EXPECT_EQ(cell["reached"], 1);
+    EXPECT_EQ(cell["obtained"], "simulated");
+    ASSERT_EQ(cell["runs"].size(), 1u);
+    const std::filesystem::path run_folder =
+        std::filesystem::path(folder_ / "survey") / "easy" / cell["runs"][0].get<std::string>();
+    EXPECT_TRUE(std::filesystem::exists(run_folder / "run.json")) << run_folder;
+    EXPECT_EQ(cell["quality_mark"], "o");  // equal strategies learn alike
+  }
+  EXPECT_EQ(easy["cells"]["solo"]["time_mark"], "+");  // a network of 1 Gbit/s for 36 values
+  const json& hopeless = result["tasks"][1];
+  EXPECT_TRUE(hopeless["cells"]["ring"]["time_s"].is_null());
+  EXPECT_EQ(hopeless["cells"]["ring"]["time_mark"], "-");
+  EXPECT_NE(result["tasks"][2]["skipped"].get<std::string>().find("nowhere.csv"),
+            std::string::npos);
+
+  const std::string text = survey_tables(result);
+  for (const char* words : {"Model quality", "Training time", "missed -", "absent is left out"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
+  const std::string page = content_of(folder_ / "survey/survey.html");
+  EXPECT_NE(page.find("href=\"easy/report.html\""), std::string::npos);
+  EXPECT_NE(page.find("href=\"easy/runs/"), std::string::npos);
+  EXPECT_EQ(json_in(folder_ / "survey/survey.json"), result);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "survey/easy/report.html"));
+}
+
+TEST_F(Survey, GoesOnWhereItWas) {
+  const json first = run({"easy"});
+  const auto stamp =
+      std::filesystem::last_write_time(folder_ / "survey/easy/runs/solo-seed1/run.json");
+  const json both = run({"easy", "hopeless"});
+  EXPECT_EQ(std::filesystem::last_write_time(folder_ / "survey/easy/runs/solo-seed1/run.json"),
+            stamp);
+  EXPECT_EQ(both["tasks"][0]["cells"], first["tasks"][0]["cells"]);
+}
+
+TEST_F(Survey, RefusesUnknownTasksBeforeAnythingStarts) {
+  EXPECT_THROW(run({"easy", "unknown"}), ConfigError);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "survey"));
+}
+
+}  // namespace
+}  // namespace tutti
