@@ -81,7 +81,8 @@ TEST_F(Toml, EveryCombinationReadsBack) {
             ASSERT_EQ(again.cluster.faults.size(), job.cluster.faults.size());
             ++count;
           }
-  EXPECT_EQ(count, 7u * optimizer_catalog().size() * data_catalog().size() * 4 * 2);
+  EXPECT_EQ(count,
+            7u * optimizer_catalog().size() * data_catalog().size() * model_catalog().size() * 2);
 }
 
 TEST_F(Toml, EveryScheduleReadsBack) {
