@@ -32,6 +32,9 @@ void visit(Visitor& visitor, Job& job);
 // file, line, key and remedy. An empty path gives the default job.
 Job load_job(const std::string& path, const std::vector<std::string>& overrides);
 
+// The same of a text; errors call it `file`. Its paths must be absolute.
+Job parse_job(const std::string& text, const std::string& file);
+
 // The job with every setting written out; load_job() of it gives the same job.
 std::string resolved_toml(Job& job);
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/briefing.h"
 #include "jobs/energy.h"
 #include "jobs/participant.h"
 #include "jobs/plugins.h"
@@ -52,21 +53,39 @@ void judge(RunRecord& record) {
   }
 }
 
-void add_energy(RunRecord& record, const FabricFigures& figures) {
+void add_energy(RunRecord& record, const FabricFigures& figures, int remote) {
   if (figures.joules >= 0) {
     record.joules = figures.joules;
     record.energy_method = "simulated from the power of idle and busy hosts";
     return;
   }
+  // Only of this machine: what the nodes elsewhere take is not known here.
+  const auto local = static_cast<int>(record.outcomes.size()) - remote;
   double cpu_s = 0, total_s = 0;
   for (const NodeReport& node : record.nodes) {
-    cpu_s += node.cpu_s;
+    if (node.rank < local) cpu_s += node.cpu_s;
     total_s = std::max(total_s, node.total_s);
   }
   const Energy energy =
       estimate_energy(total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   record.joules = energy.joules;
   record.energy_method = energy.method;
+  if (remote > 0) record.energy_method += "; of the launcher's machine alone";
+}
+
+Recruiting recruit(Job& job, const Data& data) {
+  if (job.cluster.remote == 0) return {};
+  const int64_t count = job.cluster.remote;
+  return {make_briefing(job, data),
+          [count](const std::string& address, const std::string& token) {
+            tell(fmt::format(
+                "tutti: waiting for {} to join; run on each machine:\n"
+                "  tutti join {} --token {}\n",
+                count == 1 ? "1 node" : fmt::format("{} nodes", count), address, token));
+          },
+          [](Rank rank, const std::string& origin) {
+            tell(fmt::format("tutti: {} joined as rank {}\n", origin, rank));
+          }};
 }
 
 }  // namespace
@@ -97,14 +116,15 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
               .total_steps = predicted_steps(job, data),
               .predicted_memory_bytes = predicted_memory_bytes(job, architecture)};
   const double load_s = seconds_since(start);
-  const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
+  const auto fabric =
+      make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed, recruit(job, data));
   record.outcomes = fabric->run([&](Node& node) { return participate(stage, node); }, stop);
   for (const NodeOutcome& outcome : record.outcomes)
     if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));
   const FabricFigures figures = fabric->figures();
   record.startup_s = load_s + figures.startup_s;
   judge(record);
-  add_energy(record, figures);
+  add_energy(record, figures, static_cast<int>(job.cluster.remote));
   if (!options.keep_files) return record;
   try {
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");

@@ -268,7 +268,25 @@ void apply_override(toml::table& root, const std::string& text) {
   });
 }
 
+void read_settings(const toml::table& root, const std::string& file, Job& job) {
+  job.places[""] = file;
+  TomlReader reader(root, file, "", job.places);
+  visit(reader, job);
+  reader.refuse_unknown();
+}
+
 }  // namespace
+
+Job parse_job(const std::string& text, const std::string& file) {
+  Job job;
+  try {
+    read_settings(toml::parse(text), file, job);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(
+        "", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+  }
+  return job;
+}
 
 Job load_job(const std::string& path, const std::vector<std::string>& overrides) {
   Job job;
@@ -288,10 +306,7 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
     job.base_dir = std::filesystem::absolute(path).parent_path().string();
   }
   for (const std::string& text : overrides) apply_override(root, text);
-  job.places[""] = file;
-  TomlReader reader(root, file, "", job.places);
-  visit(reader, job);
-  reader.refuse_unknown();
+  read_settings(root, file, job);
   // The resolved job must mean the same wherever it is kept.
   for (std::string* data_path : {&job.task.data.path, &job.task.data.labels_path})
     if (!data_path->empty())
