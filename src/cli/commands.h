@@ -64,6 +64,12 @@ struct SurveyCommandOptions : CommonOptions {
   std::string out;
 };
 
+struct JoinCommand : CommonOptions {
+  std::string address;   // of the launcher
+  std::string token;     // empty: from the environment
+  std::string data_dir;  // where data files lie here
+};
+
 struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | virtual | startup
   std::vector<int> processes = {2, 4};
@@ -75,6 +81,7 @@ struct BenchOptions : CommonOptions {
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
+int run_join(const JoinCommand& options, const std::atomic<bool>& stop);
 int run_check(const JobOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);

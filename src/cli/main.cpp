@@ -146,6 +146,16 @@ int main(int argc, char** argv) {
   add_job(check_app, check);
   check_app->footer("Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree");
 
+  JoinCommand join;
+  auto* join_app = app.add_subcommand("join", "Take part in a run that was launched elsewhere");
+  join_app->add_option("HOST:PORT", join.address, "Where the launcher waits")->required();
+  join_app->add_option("--token", join.token,
+                       "The token that the launcher printed (default: $TUTTI_TOKEN)");
+  join_app->add_option("--data-dir", join.data_dir,
+                       "Folder of the data files here (default: the launcher's path)");
+  join_app->add_flag("-q,--quiet", join.quiet, "Print no progress");
+  join_app->footer("Example: tutti join 192.168.1.10:4000 --token 0123...");
+
   PredictOptions predict;
   auto* predict_app = app.add_subcommand("predict", "Predict with the parameters of a run");
   predict_app->add_option("RUN", predict.run, "Folder of a finished run")->required();
@@ -249,6 +259,7 @@ int main(int argc, char** argv) {
   const auto run = [&] {
     if (*train_app) return run_train(train, stop_requested);
     if (*compare_app) return run_compare(compare, stop_requested);
+    if (*join_app) return run_join(join, stop_requested);
     if (*check_app) return run_check(check);
     if (*predict_app) return run_predict(predict);
     if (*show_app) return run_show(show);
@@ -267,6 +278,8 @@ int main(int argc, char** argv) {
     return report(error, kExitBadJob);
   } catch (const InterruptedError& error) {
     return report(error, kExitInterrupted);
+  } catch (const FabricError& error) {  // `join` that was not let in
+    return report(error, kExitPeerLost);
   } catch (const std::exception& error) {
     return report(error, kExitInternal);
   }

@@ -45,6 +45,14 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.field(
       "racks", c.racks, kAtLeastOne,
       "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
+  if (c.fabric == "process") {
+    v.field("remote", c.remote, kNotNegative,
+            "how many of the workers, the last ones, are not started here but by `tutti join`");
+    v.field("listen", c.listen,
+            "host:port where the launcher waits for them; loopback unless told otherwise, port 0 "
+            "is a free one");
+    v.quantity("join_timeout", c.join_timeout_s, Unit::kSeconds, "how long it waits for them");
+  }
   if (c.fabric != "virtual") return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
   v.field("speed_factors", c.speed_factors, kPositive, "per node, relative to `speed`");
@@ -96,10 +104,23 @@ void validate_cluster(const ClusterConfig& c) {
                                    {"bandwidth", c.bandwidth},
                                    {"rack_bandwidth", c.rack_bandwidth},
                                    {"memory_bandwidth", c.memory_bandwidth},
-                                   {"timeout", c.timeout_s}})
+                                   {"timeout", c.timeout_s},
+                                   {"join_timeout", c.join_timeout_s}})
     if (value <= 0)
       throw ConfigError(std::string("cluster.") + key,
                         fmt::format("cluster.{} must be more than 0", key));
+  if (c.remote >= c.workers)
+    throw ConfigError(
+        "cluster.remote",
+        fmt::format("cluster.remote = {} leaves none of cluster.workers = {} here, but "
+                    "rank 0 keeps the record of the run and stays with the launcher; "
+                    "lower cluster.remote or raise cluster.workers",
+                    c.remote, c.workers));
+  if (c.remote > 0 && c.listen.rfind(':') == std::string::npos)
+    throw ConfigError("cluster.listen",
+                      fmt::format("cluster.listen = \"{}\" is no address; write it as host:port, "
+                                  "such as 127.0.0.1:4000",
+                                  c.listen));
   for (const StragglerConfig& straggler : c.stragglers)
     if (straggler.node >= c.workers)
       throw ConfigError("cluster.stragglers.node",

@@ -36,6 +36,11 @@ struct ClusterConfig {
   int64_t threads = 1;     // per worker
   int64_t racks = 1;       // groups of neighbours; on a virtual cluster a second network level
 
+  // Of a process cluster: the last `remote` workers are not forked here, they join.
+  int64_t remote = 0;
+  std::string listen = "127.0.0.1:0";  // where the launcher waits for them
+  double join_timeout_s = 60;
+
   // The rest describes a virtual cluster.
   double speed_flops = 20e9;         // of one core
   std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1

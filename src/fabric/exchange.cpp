@@ -22,7 +22,8 @@ void throw_not_done(const Node& node, const Completion& completion) {
                                     completion.peer, completion.bytes, what));
     case State::kDone:
     case State::kPending:
-    case State::kCancelled: break;
+    case State::kCancelled:
+      break;
   }
   throw FabricError(Kind::kProtocol, completion.peer, fmt::format("cancelled: {}", what));
 }

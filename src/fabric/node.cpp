@@ -11,13 +11,27 @@ Handle::~Handle() {
 std::string Tag::describe() const {
   const char* name = "message";
   switch (purpose()) {
-    case Purpose::kUser: name = "message"; break;
-    case Purpose::kGradient: name = "gradient"; break;
-    case Purpose::kScale: name = "gradient scale"; break;
-    case Purpose::kEvaluation: name = "evaluation"; break;
-    case Purpose::kParameters: name = "parameters"; break;
-    case Purpose::kControl: name = "control"; break;
-    case Purpose::kFabric: name = "fabric"; break;
+    case Purpose::kUser:
+      name = "message";
+      break;
+    case Purpose::kGradient:
+      name = "gradient";
+      break;
+    case Purpose::kScale:
+      name = "gradient scale";
+      break;
+    case Purpose::kEvaluation:
+      name = "evaluation";
+      break;
+    case Purpose::kParameters:
+      name = "parameters";
+      break;
+    case Purpose::kControl:
+      name = "control";
+      break;
+    case Purpose::kFabric:
+      name = "fabric";
+      break;
   }
   return fmt::format("{}, step {}, part {}", name, step(), part());
 }

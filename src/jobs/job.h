@@ -39,6 +39,9 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
 // A copy that shares nothing with `job`, with `settings` ("task.seed=3") on top of it.
 Job with_settings(const Job& job, const std::vector<std::string>& settings);
 
+// The same of a text; errors call it `file`. Its paths must be absolute.
+Job parse_job(const std::string& text, const std::string& file);
+
 // The job with every setting written out; load_job() of it gives the same job.
 std::string resolved_toml(Job& job);
 

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/briefing.h"
 #include "jobs/energy.h"
 #include "jobs/participant.h"
 #include "jobs/plugins.h"
@@ -65,15 +66,34 @@ void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures)
       record.energy_method = node.energy_method;
     }
   if (!record.energy_method.empty()) return;
+  // Only of this machine: what the nodes elsewhere take is not known here.
+  const auto remote = static_cast<int>(job.cluster.remote);
+  const auto local = static_cast<int>(record.outcomes.size()) - remote;
   double cpu_s = 0, total_s = 0;
   for (const NodeReport& node : record.nodes) {
-    cpu_s += node.cpu_s;
+    if (node.rank < local) cpu_s += node.cpu_s;
     total_s = std::max(total_s, node.total_s);
   }
   const Energy energy = estimate_energy(
       total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), job.footprint.tdp_watts);
   record.joules = energy.joules;
   record.energy_method = energy.method;
+  if (remote > 0) record.energy_method += "; of the launcher's machine alone";
+}
+
+Recruiting recruit(Job& job, const Data& data) {
+  if (job.cluster.remote == 0) return {};
+  const int64_t count = job.cluster.remote;
+  return {make_briefing(job, data),
+          [count](const std::string& address, const std::string& token) {
+            tell(fmt::format(
+                "tutti: waiting for {} to join; run on each machine:\n"
+                "  tutti join {} --token {}\n",
+                count == 1 ? "1 node" : fmt::format("{} nodes", count), address, token));
+          },
+          [](Rank rank, const std::string& origin) {
+            tell(fmt::format("tutti: {} joined as rank {}\n", origin, rank));
+          }};
 }
 
 void add_footprint(RunRecord& record, const Job& job) {
@@ -111,7 +131,8 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
               .total_steps = predicted_steps(job, data),
               .predicted_memory_bytes = predicted_memory_bytes(job, architecture)};
   const double load_s = seconds_since(start);
-  const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
+  const auto fabric =
+      make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed, recruit(job, data));
   record.outcomes = fabric->run([&](Node& node) { return participate(stage, node); }, stop);
   for (const NodeOutcome& outcome : record.outcomes)
     if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));

@@ -40,7 +40,7 @@ MakeModel load_torch_models(int threads) {
 }
 
 std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,
-                                    uint64_t seed) {
+                                    uint64_t seed, const Recruiting& recruiting) {
   if (cluster.fabric == "virtual") {
     const auto make = *static_cast<const MakeFabric*>(
         symbol_of("libtutti_virtual.so", "tutti_make_virtual_fabric"));
@@ -48,6 +48,12 @@ std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<st
   }
   ProcessOptions options;
   options.timeout_s = cluster.timeout_s;
+  options.remote = static_cast<int>(cluster.remote);
+  options.listen = cluster.listen;
+  options.join_timeout_s = cluster.join_timeout_s;
+  options.briefing = recruiting.briefing;
+  options.invite = recruiting.invite;
+  options.welcome = recruiting.welcome;
   return make_process_fabric(std::move(roles), options);
 }
 

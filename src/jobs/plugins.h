@@ -1,6 +1,7 @@
 // Libraries that are slow to load and that most commands do without: LibTorch and SimGrid.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +16,15 @@ namespace tutti {
 // reads it when it is loaded.
 MakeModel load_torch_models(int threads);
 
+// For workers that are not started here (cluster.remote).
+struct Recruiting {
+  std::string briefing;  // what they are told
+  std::function<void(const std::string& address, const std::string& token)> invite;
+  std::function<void(Rank, const std::string& origin)> welcome;
+};
+
 // Makes the fabric that the cluster asks for; loads libtutti_virtual.so if it is the virtual one.
 std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,
-                                    uint64_t seed);
+                                    uint64_t seed, const Recruiting& recruiting = {});
 
 }  // namespace tutti

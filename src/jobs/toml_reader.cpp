@@ -326,12 +326,33 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
   }
 }
 
+void read_settings(const toml::table& root, const std::string& file, Job& job) {
+  job.places[""] = file;
+  TomlReader reader(root, file, "", job.places);
+  visit(reader, job);
+  const toml::node* entries = reader.find("compare");
+  reader.refuse_unknown();
+  resolve_paths(job);
+  if (entries) read_entries(job, *entries, file);
+}
+
 }  // namespace
 
 Job with_settings(const Job& job, const std::vector<std::string>& settings) {
   toml::table changes;
   for (const std::string& text : settings) apply_override(changes, text);
   return overlay(job, changes, "", "");
+}
+
+Job parse_job(const std::string& text, const std::string& file) {
+  Job job;
+  try {
+    read_settings(toml::parse(text), file, job);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(
+        "", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+  }
+  return job;
 }
 
 Job load_job(const std::string& path, const std::vector<std::string>& overrides) {
@@ -352,13 +373,7 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides)
     job.base_dir = std::filesystem::absolute(path).parent_path().string();
   }
   for (const std::string& text : overrides) apply_override(root, text);
-  job.places[""] = file;
-  TomlReader reader(root, file, "", job.places);
-  visit(reader, job);
-  const toml::node* entries = reader.find("compare");
-  reader.refuse_unknown();
-  resolve_paths(job);
-  if (entries) read_entries(job, *entries, file);
+  read_settings(root, file, job);
   return job;
 }
 

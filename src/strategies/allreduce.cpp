@@ -130,6 +130,13 @@ class AllReduceStrategy : public Strategy {
                       "cluster.nodes_per_host = {} is less than cluster.workers = {}; put all "
                       "workers on one host, or choose another topology",
                       cluster.nodes_per_host, cluster.workers));
+    if (config_.topology == "direct" && cluster.remote > 0)
+      throw ConfigError(
+          "strategy.topology",
+          fmt::format("strategy.topology = \"direct\" sums in memory that all workers share, but "
+                      "cluster.remote = {} of them are on other hosts; set cluster.remote = 0, or "
+                      "choose another topology",
+                      cluster.remote));
     if (config_.bucket_bytes < sizeof(float))
       throw ConfigError("strategy.bucket", "strategy.bucket must be at least 4 B");
   }

@@ -25,8 +25,9 @@ struct ConformanceOptions {
 };
 
 struct FabricUnderTest {
-  // All nodes on one host, so that they can open windows.
   std::function<std::unique_ptr<Fabric>(int nodes, const ConformanceOptions&)> make;
+  // All of its nodes are on one host, so that they can open windows; otherwise they must get none.
+  bool has_windows;
   // Kills the calling node on the spot; no destructor runs, or the fabric must not notice if so.
   std::function<void(Node&)> kill;
   // The same, and the fabric starts it again soon. Null if it cannot.
@@ -73,6 +74,14 @@ inline void run_all_ok(int nodes, const Fabric::Body& body,
   const auto outcomes = run_nodes(nodes, body, options);
   ASSERT_EQ(outcomes.size(), static_cast<size_t>(nodes));
   for (Rank rank = 0; rank < nodes; ++rank) expect_ok(outcomes, rank);
+}
+
+// A body that needs a window returns this when it gets none: all of them must, or none.
+inline constexpr const char* kNoWindow = "no window";
+inline bool expect_windows(const std::vector<NodeOutcome>& outcomes) {
+  if (fabric_under_test().has_windows) return true;
+  for (const NodeOutcome& outcome : outcomes) EXPECT_EQ(outcome.result, kNoWindow) << outcome.error;
+  return false;
 }
 
 // Blocking, and true when done as expected.

@@ -38,6 +38,7 @@ const FabricUnderTest& fabric_under_test() {
         if (roles.empty()) roles.assign(static_cast<size_t>(nodes), "worker");
         return make_process_fabric(roles, process);
       },
+      true,
       [](Node&) { raise(SIGKILL); },
       [](Node&) {
         ++restarts_wanted();

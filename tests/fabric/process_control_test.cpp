@@ -1,15 +1,25 @@
 // The control protocol: what it carries, and that nothing a peer sends can hurt its reader.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "fabric/process/control.h"
 #include "fabric/process/control_socket.h"
+#include "fabric/process/lobby.h"
 
 namespace tutti::process {
 namespace {
 
 using Type = ControlMessage::Type;
+
+Invitation invitation() {
+  return {{"worker", "worker", "server"}, {0, 0, 1}, 60, "[task]\nmodel = \"logistic\"\n"};
+}
 
 std::vector<ControlMessage> samples() {
   NodeOutcome outcome;
@@ -24,6 +34,9 @@ std::vector<ControlMessage> samples() {
           {Type::kLost, 5, 4'000'000'000, 0, {}},
           {Type::kWindow, 0, 0, ~uint64_t{0}, {}},
           {Type::kResult, kAnyRank, 0, 0, encode_outcome(outcome)},
+          {Type::kJoin, kAnyRank, 0, kProtocol, std::string(32, 'f')},
+          {Type::kAccepted, 2, 0, 0, encode_invitation(invitation())},
+          {Type::kRefused, kAnyRank, 0, kProtocol, "all places are taken"},
           {Type::kBye, 0, 0, 0, {}}};
 }
 
@@ -51,6 +64,7 @@ TEST(ProcessControl, OutcomesAndRostersSurvive) {
   EXPECT_EQ(outcome.lost_peer, 3);
   const std::vector<Member> members{{true, 0}, {false, 3}};
   EXPECT_EQ(decode_roster(encode_roster(members)), members);
+  EXPECT_EQ(decode_invitation(encode_invitation(invitation())), invitation());
 }
 
 // A header may promise anything; memory is only taken for bytes that came.
@@ -87,12 +101,86 @@ TEST(ProcessControl, DamagedStreamsEndInAnErrorOrInMessages) {
         ASSERT_LE(message->body.size(), damaged.size());
         if (message->type == Type::kResult) decode_outcome(message->body);
         if (message->type == Type::kWelcome) decode_roster(message->body);
+        if (message->type == Type::kAccepted) decode_invitation(message->body);
       }
     } catch (const DataError&) {
       ++refused;
     }
   }
   EXPECT_GT(refused, 1000);
+}
+
+// Dials, says something, and returns whatever the lobby answers before it hangs up.
+std::string answer_to(Lobby& lobby, const std::string& said, std::vector<Lobby::Guest>& guests) {
+  const FileDescriptor socket = dial(parse_host_port(lobby.address(), "test"), 5);
+  EXPECT_EQ(send(socket.get(), said.data(), said.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(said.size()));
+  shutdown(socket.get(), SHUT_WR);
+  std::string heard;
+  for (int round = 0; round < 1000; ++round) {
+    for (Lobby::Guest& guest : lobby.serve()) guests.push_back(std::move(guest));
+    std::array<char, 4096> chunk;
+    const ssize_t got = recv(socket.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (got > 0) heard.append(chunk.data(), static_cast<size_t>(got));
+    if (got == 0 || (got < 0 && errno != EAGAIN) || !guests.empty()) break;
+    usleep(1000);
+  }
+  return heard;
+}
+
+TEST(ProcessLobby, OnlyTheTokenOpensIt) {
+  Lobby lobby(parse_host_port("127.0.0.1:0", "test"));
+  EXPECT_EQ(lobby.token().size(), 32u);
+  EXPECT_NE(lobby.token(), Lobby(parse_host_port("127.0.0.1:0", "test")).token());
+  std::vector<Lobby::Guest> guests;
+  const auto refusal = [&](const ControlMessage& said) {
+    FrameReader reader;
+    reader.append(answer_to(lobby, encode(said), guests));
+    const auto message = reader.next();
+    return message && message->type == Type::kRefused ? message->body : "no refusal";
+  };
+  const ControlMessage right{Type::kJoin, kAnyRank, 0, kProtocol, lobby.token()};
+  ControlMessage wrong = right;
+  wrong.body.back() = wrong.body.back() == '0' ? '1' : '0';
+  EXPECT_NE(refusal(wrong).find("token"), std::string::npos);
+  wrong.body.pop_back();
+  EXPECT_NE(refusal(wrong).find("token"), std::string::npos);
+  ControlMessage newer = right;
+  newer.number = kProtocol + 1;
+  EXPECT_NE(refusal(newer).find("same version"), std::string::npos);
+  EXPECT_NE(refusal({Type::kHello, 0, 0, 0, {}}).find("join"), std::string::npos);
+  EXPECT_TRUE(guests.empty());
+  answer_to(lobby, encode(right), guests);
+  ASSERT_EQ(guests.size(), 1u);
+  EXPECT_EQ(guests[0].interface, "lo");
+}
+
+// Whatever strangers say, and however much of it: the lobby stays open for those with the token.
+TEST(ProcessLobby, NonsenseEndsOneConnectionAndNothingElse) {
+  Lobby lobby(parse_host_port("127.0.0.1:0", "test"));
+  const std::string right = encode({Type::kJoin, kAnyRank, 0, kProtocol, lobby.token()});
+  Random random(2, Stream::kTest);
+  std::vector<Lobby::Guest> guests;
+  for (int round = 0; round < 300; ++round) {
+    std::string said = right.substr(0, random.below(right.size()));
+    if (round % 3 == 0) {
+      said = right;
+      said[kFrameHeaderBytes + random.below(lobby.token().size())] ^= '\x40';
+    }
+    if (round % 3 == 1) said.assign(random.below(5000), '\0');
+    if (round % 6 == 1)
+      for (char& byte : said) byte = static_cast<char>(random.next_u32());
+    if (said.empty()) continue;
+    answer_to(lobby, said, guests);
+  }
+  EXPECT_TRUE(guests.empty());
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.push_back(dial(parse_host_port(lobby.address(), "test"), 5));
+    EXPECT_TRUE(lobby.serve().empty());
+  }
+  answer_to(lobby, right, guests);
+  EXPECT_EQ(guests.size(), 1u);
 }
 
 TEST(ProcessControl, SocketsCarryMessagesAndDescriptors) {

@@ -20,6 +20,7 @@ const FabricUnderTest& fabric_under_test() {
         return make_process_fabric(std::vector<std::string>(static_cast<size_t>(nodes), "worker"),
                                    process);
       },
+      true,
       [](Node&) { raise(SIGKILL); },
       nullptr,
   };

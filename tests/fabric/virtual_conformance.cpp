@@ -17,6 +17,7 @@ const FabricUnderTest& fabric_under_test() {
         if (roles.empty()) roles.assign(static_cast<size_t>(nodes), "worker");
         return make_virtual_fabric(config, roles, 1);
       },
+      TUTTI_TEST_ONE_HOST != 0,
       [](Node& node) { crash_virtual_node(node); },
       [](Node& node) { crash_virtual_node(node, 0.5); },
   };

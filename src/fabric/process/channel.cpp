@@ -35,7 +35,7 @@ void check_ucx(ucs_status_t status, const char* call, Rank peer) {
                       std::string("UCX: ") + call + ": " + ucs_status_string(status));
 }
 
-UcxContext::UcxContext() {
+UcxContext::UcxContext(const std::string& interface) {
   const OutliveLauncher guard;  // UCX tries out shared memory as it starts; see Channel below
   ucs_log_push_handler(drop_complaints);
   // These belong to UCX's transports, which read them from the environment and nowhere else.
@@ -51,7 +51,9 @@ UcxContext::UcxContext() {
   check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   // System V segments are marked for removal as they are made, before any other process can know
   // them; POSIX ones keep a name while they are being filled, which a kill would leave behind.
-  modify(config, "TLS", "sysv,self");
+  modify(config, "TLS", interface.empty() ? "sysv,self" : "tcp");
+  // UCX listens on every interface that it may use.
+  if (!interface.empty()) modify(config, "NET_DEVICES", interface.c_str());
   modify(config, "RNDV_THRESH", "inf");
   modify(config, "KEEPALIVE_INTERVAL", "inf");
   ucp_params_t params{};

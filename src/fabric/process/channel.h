@@ -6,7 +6,8 @@
 // the queue that dies with it, survivors and their transfers go on untouched, and a message of an
 // earlier incarnation has no way to arrive. A worker costs 1 ms, 1 MB and three file descriptors.
 //
-// UCX carries messages up to kEagerBytes and notices of larger ones; those travel by rendezvous.h.
+// UCX carries messages up to kEagerBytes and notices of larger ones; those travel by rendezvous.h
+// within a host and by courier.h between hosts.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -22,7 +23,8 @@ class Transport;
 
 class UcxContext {
  public:
-  UcxContext();
+  // Shared memory, for nodes of one host; or TCP over a network interface, and no other.
+  explicit UcxContext(const std::string& interface = "");
   ~UcxContext();
   UcxContext(const UcxContext&) = delete;
   UcxContext& operator=(const UcxContext&) = delete;
@@ -52,6 +54,9 @@ class Channel {
   std::string address() const;
   void connect(const std::string& address);
   bool connected() const { return endpoint_ != nullptr; }
+  // Between hosts: the other side has connected to us too, and said so.
+  bool greeted() const { return greeted_; }
+  void set_greeted() { greeted_ = true; }
   // Closed after its peer was lost: nothing is sent, and what has arrived can still be received.
   bool closed() const { return closed_; }
 
@@ -76,6 +81,7 @@ class Channel {
   ucp_ep_h endpoint_ = nullptr;
   void* standing_receive_ = nullptr;
   int event_fd_ = -1;
+  bool greeted_ = false;
   bool closed_ = false;
   bool abandoned_ = false;
 };

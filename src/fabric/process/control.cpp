@@ -13,6 +13,8 @@ static_assert(std::endian::native == std::endian::little, "frames are little end
 // Results may hold the parameters of a model.
 constexpr size_t kResultLimit = size_t{1} << 30;
 constexpr size_t kSmallLimit = size_t{1} << 20;
+constexpr size_t kInvitationLimit = size_t{16} << 20;  // a job, and a role per node
+constexpr size_t kReasonLimit = 4096;
 constexpr size_t kMemberBytes = 5;
 constexpr size_t kOutcomeBytes = 20;
 
@@ -30,6 +32,19 @@ T get(std::string_view& in) {
   return value;
 }
 
+void put_text(std::string& out, std::string_view text) {
+  put(out, static_cast<uint64_t>(text.size()));
+  out += text;
+}
+
+std::string get_text(std::string_view& in) {
+  const auto bytes = get<uint64_t>(in);
+  if (bytes > in.size()) throw DataError("control message is cut short");
+  std::string text(in.substr(0, bytes));
+  in.remove_prefix(bytes);
+  return text;
+}
+
 }  // namespace
 
 size_t body_limit(ControlMessage::Type type) {
@@ -40,6 +55,12 @@ size_t body_limit(ControlMessage::Type type) {
     case Type::kWelcome:
     case Type::kAddress:
       return kSmallLimit;
+    case Type::kAccepted:
+      return kInvitationLimit;
+    case Type::kJoin:
+      return kTokenLimit;
+    case Type::kRefused:
+      return kReasonLimit;
     case Type::kHello:
     case Type::kReady:
     case Type::kStart:
@@ -48,6 +69,7 @@ size_t body_limit(ControlMessage::Type type) {
     case Type::kWindow:
     case Type::kStop:
     case Type::kBye:
+    case Type::kPing:
       return 0;
   }
   throw DataError("control message of unknown type");
@@ -137,6 +159,34 @@ std::vector<Member> decode_roster(std::string_view body) {
     member.incarnation = get<uint32_t>(body);
   }
   return members;
+}
+
+std::string encode_invitation(const Invitation& invitation) {
+  std::string out;
+  put(out, invitation.timeout_s);
+  put_text(out, invitation.briefing);
+  put(out, static_cast<uint32_t>(invitation.roles.size()));
+  for (size_t rank = 0; rank < invitation.roles.size(); ++rank) {
+    put(out, invitation.joined[rank]);
+    put_text(out, invitation.roles[rank]);
+  }
+  return out;
+}
+
+Invitation decode_invitation(std::string_view body) {
+  Invitation invitation;
+  invitation.timeout_s = get<double>(body);
+  if (!(invitation.timeout_s > 0)) throw DataError("invitation without a deadline");
+  invitation.briefing = get_text(body);
+  const auto nodes = get<uint32_t>(body);
+  if (nodes > static_cast<uint32_t>(kMaxRank) + 1) throw DataError("invitation of too many nodes");
+  for (uint32_t rank = 0; rank < nodes; ++rank) {
+    invitation.joined.push_back(get<uint8_t>(body));
+    if (invitation.joined.back() > 1) throw DataError("invitation is damaged");
+    invitation.roles.push_back(get_text(body));
+  }
+  if (!body.empty()) throw DataError("invitation is damaged");
+  return invitation;
 }
 
 }  // namespace tutti::process

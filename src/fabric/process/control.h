@@ -33,6 +33,11 @@ struct ControlMessage {
     kStop,       // launcher: leave by InterruptedError
     kResult,     // node: body = outcome
     kBye,        // launcher: everybody has ended, exit
+    kJoin,       // stranger, first message on a connection from elsewhere: let me be a node.
+                 // number = protocol, body = token
+    kAccepted,   // launcher: you are rank, in that incarnation. body = Invitation
+    kRefused,    // launcher: go away. body = why
+    kPing,       // both, now and then, between hosts: makes a dead connection show
   };
   Type type = Type::kHello;
   Rank rank = kAnyRank;
@@ -44,6 +49,9 @@ struct ControlMessage {
 
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr Rank kMaxRank = 65535;
+// Both sides of a connection between hosts must speak the same; frames themselves never change.
+inline constexpr uint64_t kProtocol = 1;
+inline constexpr size_t kTokenLimit = 256;
 
 // The largest body that a message of this type may have.
 size_t body_limit(ControlMessage::Type type);
@@ -73,5 +81,16 @@ struct Member {
 };
 std::string encode_roster(const std::vector<Member>& members);
 std::vector<Member> decode_roster(std::string_view body);
+
+// What a node that joins from elsewhere is told; a forked one has it in its memory.
+struct Invitation {
+  std::vector<std::string> roles;
+  std::vector<uint8_t> joined;  // per rank: 1 for those who join
+  double timeout_s = 120;
+  std::string briefing;  // the caller's own words
+  friend bool operator==(const Invitation&, const Invitation&) = default;
+};
+std::string encode_invitation(const Invitation& invitation);
+Invitation decode_invitation(std::string_view body);
 
 }  // namespace tutti::process

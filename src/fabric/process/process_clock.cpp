@@ -21,7 +21,7 @@ double cpu_s() { return static_cast<double>(read_ns(CLOCK_PROCESS_CPUTIME_ID)) *
 int64_t monotonic_ns() { return read_ns(CLOCK_MONOTONIC); }
 
 ProcessClock::ProcessClock(Reactor& reactor)
-    : reactor_(reactor), started_s_(now()), busy_before_s_(cpu_s()) {}
+    : reactor_(reactor), started_ns_(monotonic_ns()), busy_before_s_(cpu_s()) {}
 
 double ProcessClock::now() const {
   return static_cast<double>(monotonic_ns() - reactor_.board().start_ns()) * 1e-9;
@@ -34,7 +34,7 @@ void ProcessClock::charge(const Work&) { reactor_.check_stop(); }
 double ProcessClock::busy_s() const { return cpu_s() - busy_before_s_; }
 
 double ProcessClock::load() const {
-  const double elapsed_s = now() - started_s_;
+  const double elapsed_s = static_cast<double>(monotonic_ns() - started_ns_) * 1e-9;
   return elapsed_s > 0 ? std::min(1.0, busy_s() / elapsed_s) : 0;
 }
 

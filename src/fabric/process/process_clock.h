@@ -1,4 +1,5 @@
-// The wall clock, counted from the start of the run, the same for all nodes of a machine.
+// The wall clock, counted from the start of the run, the same for all nodes of a machine; nodes
+// elsewhere set theirs when the launcher gives the start.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class ProcessClock : public Clock {
 
  private:
   Reactor& reactor_;
-  double started_s_;      // this node, which a restart begins later than the run
+  int64_t started_ns_;    // this node, which a restart begins later than the run
   double busy_before_s_;  // a forked node begins with no CPU time, but for its own set-up
 };
 

@@ -102,6 +102,7 @@ Completion ProcessEndpoint::cancel(Handle& handle) {
 }
 
 Window* ProcessEndpoint::open_window(size_t bytes, double timeout_s) {
+  if (!reactor_.neighbourhood().one_host()) return nullptr;
   windows_.push_back(open_shared_window(reactor_, bytes, timeout_s));
   return windows_.back().get();
 }

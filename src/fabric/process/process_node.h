@@ -1,4 +1,4 @@
-// A node as a process: what a freshly forked child runs until it exits.
+// A node as a process: what a freshly forked child, or one that joined, runs until it exits.
 #pragma once
 
 #include <string>
@@ -29,14 +29,11 @@ class ProcessNode : public Node {
   double timeout_s_;
 };
 
-struct NodeSetup {
-  Rank rank = 0;
-  uint32_t incarnation = 0;
-  const std::vector<std::string>* roles = nullptr;
-  double timeout_s = 120;
-};
+// Runs the body, reports, and waits for the launcher's bye. Throws when there is no connection.
+NodeOutcome take_part(const NodeSetup& setup, Board& board, ControlSocket control,
+                      const Fabric::Body& body);
 
-// Never returns: connects, runs the body, reports, waits for the launcher's bye and exits.
+// The same in a forked child, which never returns.
 [[noreturn]] void run_node(const NodeSetup& setup, Board& board, ControlSocket control,
                            const Fabric::Body& body);
 

@@ -8,10 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
 #include "core/error.h"
+#include "fabric/outcome.h"
 
 namespace tutti::process {
 namespace {
@@ -25,6 +27,12 @@ constexpr int kSpins = 50;
 constexpr int64_t kSpinNs = 300'000;
 constexpr int64_t kYieldNs = 1'500'000;
 constexpr int64_t kMillisecondNs = 1'000'000;
+// A launcher elsewhere has no board to raise a flag on: its connection is looked at this often by a
+// node that is busy, and gets a sign of life this often from one that waits.
+constexpr int64_t kLookNs = 2 * kMillisecondNs;
+constexpr int64_t kPingNs = 250 * kMillisecondNs;
+
+constexpr const char* kConnectionLost = "the connection to the launcher is lost";
 
 void watch_fd(int epoll, int fd, bool on = true) {
   epoll_event event{};
@@ -41,18 +49,21 @@ int64_t deadline_after(double timeout_s) {
   return monotonic_ns() + static_cast<int64_t>(std::clamp(timeout_s, 0.0, kLongestS) * 1e9);
 }
 
-Reactor::Reactor(Board& board, ControlSocket control, Rank rank, uint32_t incarnation)
+Reactor::Reactor(const NodeSetup& setup, Board& board, ControlSocket control)
     : board_(board),
       control_(std::move(control)),
-      rank_(rank),
-      incarnation_(incarnation),
-      placement_(board, rank),
+      rank_(setup.rank),
+      incarnation_(setup.incarnation),
+      neighbourhood_(setup.neighbourhood),
+      stop_(setup.stop),
+      joined_(neighbourhood_.joined[static_cast<size_t>(rank_)] != 0),
+      placement_(board, rank_),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       windows_(static_cast<size_t>(board.nodes())),
       spins_(board.nodes() > placement_.cores() ? 0 : kSpins) {
   watch_fd(epoll_.get(), control_.fd());
-  watch_fd(epoll_.get(), board_.bell(rank));
-  control_.post({Type::kHello, rank, incarnation, 0, {}});
+  watch_fd(epoll_.get(), board_.bell(rank_));
+  control_.post({Type::kHello, rank_, incarnation_, 0, {}});
   while (!welcome_) {
     read_mail();
     if (!welcome_) block(deadline_after(1));
@@ -73,11 +84,23 @@ void Reactor::get_ready(double timeout_s) {
       return true;
     };
     if (!until_uninterrupted(connected, timeout_s))
-      throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, "nodes could not connect in time");
+      throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, unconnected());
   }
   control_.post({Type::kReady, rank_, incarnation_, 0, {}});
   if (!until_uninterrupted([&] { return start_; }, timeout_s))
     throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, "the launcher gave no start");
+}
+
+std::string Reactor::unconnected() const {
+  std::string ranks;
+  for (Rank rank = 0; rank < board_.nodes(); ++rank)
+    if (rank != rank_ && !transport_->connected(rank))
+      ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  std::string text = "rank " + std::to_string(rank_) + " could not connect in time to " + ranks;
+  if (!neighbourhood_.one_host())
+    text += "; nodes on several hosts need TCP between each other, here over the interface " +
+            neighbourhood_.interface;
+  return text;
 }
 
 void Reactor::announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes) {
@@ -98,8 +121,9 @@ void Reactor::report(const NodeOutcome& outcome) {
   }
   while (!bye_) {
     pollfd launcher{control_.fd(), POLLIN, 0};
-    poll(&launcher, 1, 1000);
-    if (!control_.fill()) _exit(1);
+    poll(&launcher, 1, static_cast<int>(kPingNs / kMillisecondNs));
+    if (joined_) control_.post({Type::kPing, rank_, incarnation_, 0, {}});
+    if (!control_.fill()) lose_launcher(kConnectionLost);
     while (const auto message = control_.next()) bye_ = bye_ || message->type == Type::kBye;
   }
 }
@@ -144,7 +168,8 @@ bool Reactor::may_sleep() {
 }
 
 void Reactor::block(int64_t deadline_ns) {
-  const int64_t left_ms = (deadline_ns - monotonic_ns()) / kMillisecondNs;
+  int64_t left_ms = (deadline_ns - monotonic_ns()) / kMillisecondNs;
+  if (joined_) left_ms = std::min(left_ms, kPingNs / kMillisecondNs);
   std::array<epoll_event, 16> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                static_cast<int>(std::clamp<int64_t>(left_ms, 0, 10'000)));
@@ -157,8 +182,7 @@ void Reactor::block(int64_t deadline_ns) {
 
 void Reactor::read_mail() {
   news_seen_ = board_.news().load(std::memory_order_acquire);
-  // Without its launcher a node has no peers and no purpose; normally it is dead by now.
-  if (!control_.fill()) _exit(1);
+  if (!control_.fill()) lose_launcher(kConnectionLost);
   mail_left_ = false;
   while (const auto message = control_.next()) {
     handle(*message);
@@ -170,7 +194,25 @@ void Reactor::read_mail() {
   }
 }
 
+void Reactor::listen() {
+  const int64_t now_ns = monotonic_ns();
+  next_look_ns_ = now_ns + kLookNs;
+  mail_left_ = true;
+  if (now_ns < next_ping_ns_) return;
+  next_ping_ns_ = now_ns + kPingNs;
+  control_.post({Type::kPing, rank_, incarnation_, 0, {}});
+}
+
+// Without its launcher a node has no peers and no purpose; a forked one is normally dead by now.
+void Reactor::lose_launcher(const std::string& how) {
+  if (!joined_) _exit(kExitInternal);
+  std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, how.c_str());
+  std::fflush(nullptr);
+  _exit(kExitPeerLost);
+}
+
 void Reactor::read_all_mail() {
+  look();
   while (has_mail()) read_mail();
 }
 
@@ -182,7 +224,7 @@ void Reactor::handle(const ControlMessage& message) {
         throw DataError("the launcher's roster is of another size");
       losses_ = static_cast<uint32_t>(message.number);
       transport_ = std::make_unique<Transport>(
-          board_, rank_,
+          board_, rank_, neighbourhood_,
           [this](Rank to, const std::string& address) {
             control_.post(
                 {Type::kAddress, to, incarnation_, membership_->known(to).incarnation, address});
@@ -215,16 +257,24 @@ void Reactor::handle(const ControlMessage& message) {
       windows_of(message.rank).push_back({control_.take_descriptor(), message.number});
       break;
     case Type::kStart:
+      if (joined_) board_.set_start_ns(monotonic_ns() - static_cast<int64_t>(message.number));
       start_ = true;
       break;
     case Type::kBye:
       bye_ = true;
       break;
     case Type::kStop:
-      break;  // the board says so too; this only wakes
+      board_.stop().store(1);  // the launcher's board says so already; this wakes
+      break;
+    case Type::kPing:
+      break;
+    case Type::kRefused:
+      lose_launcher("the run does not take place: " + message.body);
     case Type::kHello:
     case Type::kReady:
     case Type::kResult:
+    case Type::kJoin:
+    case Type::kAccepted:
       throw DataError("the launcher sent a message that only nodes send");
   }
 }

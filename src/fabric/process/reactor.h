@@ -3,6 +3,7 @@
 // yields the core to its neighbours (which is what lets eight nodes share two cores), then blocks.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -10,12 +11,23 @@
 
 #include "fabric/process/board.h"
 #include "fabric/process/control_socket.h"
+#include "fabric/process/neighbourhood.h"
 #include "fabric/process/placement.h"
 #include "fabric/process/process_clock.h"
 #include "fabric/process/process_membership.h"
 #include "fabric/process/transport.h"
 
 namespace tutti::process {
+
+// What a node knows before it has met anybody.
+struct NodeSetup {
+  Rank rank = 0;
+  uint32_t incarnation = 0;
+  const std::vector<std::string>* roles = nullptr;
+  double timeout_s = 120;
+  Neighbourhood neighbourhood;
+  const std::atomic<bool>* stop = nullptr;  // of a node that joined: its own user's wish
+};
 
 // A window that its owner has announced: memory to map.
 struct WindowOffer {
@@ -26,17 +38,19 @@ struct WindowOffer {
 class Reactor {
  public:
   // Says hello and waits for the launcher's welcome.
-  Reactor(Board& board, ControlSocket control, Rank rank, uint32_t incarnation);
+  Reactor(const NodeSetup& setup, Board& board, ControlSocket control);
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
   Board& board() { return board_; }
+  const Neighbourhood& neighbourhood() const { return neighbourhood_; }
   Rank rank() const { return rank_; }
   Transport& transport() { return *transport_; }
   ProcessMembership& membership() { return *membership_; }
 
   // Connects to all peers (few) or to none yet (many), and waits for the launcher's start.
   void get_ready(double timeout_s);
+  std::string unconnected() const;  // who, for an error
   void announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes);
   std::deque<WindowOffer>& windows_of(Rank rank) { return windows_[static_cast<size_t>(rank)]; }
   // Sends the outcome, then stays until the launcher lets it go; serves its peers if it may.
@@ -45,16 +59,20 @@ class Reactor {
   // One round: messages and mail.
   void progress() {
     transport_->progress();
-    if (has_mail()) read_mail();
+    look();
   }
   // Only what the launcher has said, for calls that do not wait.
   void look() {
+    if (joined_ && monotonic_ns() >= next_look_ns_) listen();
     if (has_mail()) read_mail();
   }
   void check_stop() {
+    if (joined_) look();
     if (stopping()) throw InterruptedError();
   }
-  bool stopping() { return board_.stop().load(std::memory_order_relaxed) != 0; }
+  bool stopping() {
+    return board_.stop().load(std::memory_order_relaxed) != 0 || (stop_ && stop_->load());
+  }
 
   // Makes progress until `done()`; false when the time is over. Throws InterruptedError.
   template <class Done>
@@ -89,12 +107,19 @@ class Reactor {
   }
   void read_mail();
   void read_all_mail();
+  void listen();  // to a launcher elsewhere, and lets it know that we are there
+  [[noreturn]] void lose_launcher(const std::string& how);
   void handle(const ControlMessage& message);
 
   Board& board_;
   ControlSocket control_;
   Rank rank_;
   uint32_t incarnation_;
+  const Neighbourhood& neighbourhood_;
+  const std::atomic<bool>* stop_;
+  bool joined_;  // the launcher is elsewhere: the board is not its, only the connection is
+  int64_t next_look_ns_ = 0;
+  int64_t next_ping_ns_ = 0;
   Placement placement_;
   FileDescriptor epoll_;
   std::unique_ptr<ProcessMembership> membership_;

@@ -39,23 +39,38 @@ Supervisor::Supervisor(const std::vector<std::string>& roles, const ProcessOptio
       body_(body),
       stop_(stop),
       board_(static_cast<int>(roles.size())),
-      children_(roles.size()) {
+      children_(roles.size()),
+      gathered_(options.remote == 0) {
   board_.set_start_ns(monotonic_ns());
   board_.set_may_fetch(options.fetch);
   for (Child& child : children_) child.restarts_left = options.restarts;
+  neighbourhood_.joined.assign(roles.size(), 0);
+  for (Rank rank = size() - options.remote; rank < size(); ++rank) {
+    child(rank).joins = true;
+    neighbourhood_.joined[static_cast<size_t>(rank)] = 1;
+  }
 }
 
 Supervisor::~Supervisor() {
   for (Child& child : children_) {
     if (child.pid == 0) continue;
-    kill(child.pid, SIGKILL);
+    kill(child);
     waitpid(child.pid, nullptr, 0);
     sweep_segments_of(child.pid);
   }
 }
 
+// Nodes elsewhere go by themselves when their connection ends.
+void Supervisor::kill(Child& child) {
+  if (child.pid > 0) ::kill(child.pid, SIGKILL);
+  if (child.joins && child.control) child.control->close();
+}
+
 std::vector<NodeOutcome> Supervisor::run() {
-  for (Rank rank = 0; rank < size(); ++rank) start(rank);
+  if (options_.remote > 0 && !gather()) return nobody_came();
+  board_.set_start_ns(monotonic_ns());
+  for (Rank rank = 0; rank < size(); ++rank)
+    if (!child(rank).joins) start(rank);
   while (!all_ended()) {
     supervise();
     check_startup();
@@ -84,8 +99,10 @@ void Supervisor::start(Rank rank) {
       other.pidfd.reset();
       other.windows.clear();
     }
+    if (lobby_) lobby_->close();
     ours.reset();
-    const NodeSetup setup{rank, child(rank).incarnation, &roles_, options_.timeout_s};
+    const NodeSetup setup{
+        rank, child(rank).incarnation, &roles_, options_.timeout_s, neighbourhood_, nullptr};
     run_node(setup, board_, ControlSocket(std::move(theirs)), body_);
   }
   Child& started = child(rank);
@@ -95,7 +112,6 @@ void Supervisor::start(Rank rank) {
     throw Error(std::string("cannot watch a node: ") + std::strerror(errno));
   started.control = std::make_unique<ControlSocket>(std::move(ours));
   started.greeted = started.ready = false;
-  started.early.clear();
 }
 
 void Supervisor::supervise() {
@@ -107,12 +123,16 @@ void Supervisor::supervise() {
     polled.push_back({open ? child.control->fd() : -1, events, 0});
     polled.push_back({child.pid != 0 ? child.pidfd.get() : -1, POLLIN, 0});
   }
-  if (poll(polled.data(), polled.size(), kRoundMs) <= 0) return;
+  if (lobby_) lobby_->watch(polled);
+  const int events = poll(polled.data(), polled.size(), kRoundMs);
+  if (lobby_) serve_lobby();
+  if (lobby_) ping();
+  if (events <= 0) return;
   for (Rank rank = 0; rank < size(); ++rank) {
     const pollfd& control = polled[static_cast<size_t>(rank) * 2];
     const pollfd& process = polled[static_cast<size_t>(rank) * 2 + 1];
     if (control.revents & (POLLIN | POLLHUP | POLLERR)) listen(rank);
-    if (control.revents & POLLOUT) {
+    if ((control.revents & POLLOUT) && child(rank).control) {
       child(rank).control->flush();
       board_.news().fetch_add(1, std::memory_order_release);
     }
@@ -125,12 +145,15 @@ void Supervisor::listen(Rank rank) {
   try {
     const bool open = child(rank).control->fill();
     while (const auto message = child(rank).control->next()) handle(rank, *message);
-    if (!open) child(rank).control->close();
+    if (open) return;
+    child(rank).control->close();
+    if (child(rank).joins) part(rank, "closed its connection");
   } catch (const DataError& error) {
     // Who speaks nonsense is not a member any more; its death comes through the pidfd.
     std::fprintf(stderr, "tutti: rank %d: %s\n", rank, error.what());
-    if (child(rank).pid > 0) kill(child(rank).pid, SIGKILL);
+    kill(child(rank));
     child(rank).control->close();
+    if (child(rank).joins) part(rank, std::string("sent what is no message: ") + error.what());
   }
 }
 
@@ -139,26 +162,29 @@ void Supervisor::check_startup() {
   const double elapsed_s = static_cast<double>(monotonic_ns() - board_.start_ns()) * 1e-9;
   if (elapsed_s < options_.timeout_s) return;
   for (Child& child : children_)
-    if (!child.ready && child.pid != 0) kill(child.pid, SIGKILL);
+    if (!child.ready && running(child)) kill(child);
 }
 
 void Supervisor::start_when_ready() {
+  if (!gathered_) return;
   if (started_) {
     for (Rank rank = 0; rank < size(); ++rank) {
       if (!child(rank).ready || child(rank).incarnation == 0) continue;
-      child(rank).ready = false;
-      tell(rank, {Type::kStart, rank, 0, 0, {}});
+      give_start(rank);
     }
     return;
   }
   for (const Child& child : children_)
-    if (!child.ready && child.pid != 0 && !child.ended) return;
+    if (!child.ready && running(child) && !child.ended) return;
   started_ = true;
   startup_s_ = static_cast<double>(monotonic_ns() - board_.start_ns()) * 1e-9;
-  for (Rank rank = 0; rank < size(); ++rank) {
-    child(rank).ready = false;
-    tell(rank, {Type::kStart, rank, 0, 0, {}});
-  }
+  for (Rank rank = 0; rank < size(); ++rank) give_start(rank);
+}
+
+void Supervisor::give_start(Rank rank) {
+  child(rank).ready = false;
+  const auto elapsed_ns = static_cast<uint64_t>(monotonic_ns() - board_.start_ns());
+  tell(rank, {Type::kStart, rank, 0, elapsed_ns, {}});
 }
 
 void Supervisor::check_stop() {
@@ -170,7 +196,7 @@ void Supervisor::check_stop() {
   }
   if (!stopping_ || monotonic_ns() < kill_at_ns_) return;
   for (Child& child : children_)
-    if (!child.ended && child.pid != 0) kill(child.pid, SIGKILL);
+    if (!child.ended && running(child)) kill(child);
 }
 
 bool Supervisor::all_ended() const {
@@ -189,19 +215,28 @@ void Supervisor::bury(Rank rank) {
   dead.pid = 0;
   dead.pidfd.reset();
   dead.control->close();
+  end_or_restart(rank, describe_death(info));
+}
+
+void Supervisor::end_or_restart(Rank rank, const std::string& how) {
+  Child& dead = child(rank);
   tell_lost(rank);
   if (dead.ended) return;
   const bool may_restart = !options_.may_restart || options_.may_restart(rank);
   if (dead.restarts_left > 0 && !stopping_ && may_restart) {
     --dead.restarts_left;
     ++dead.incarnation;
-    start(rank);
+    dead.early.clear();
+    if (dead.joins)
+      wait_for(rank, deadline_after(options_.join_timeout_s));
+    else
+      start(rank);
     return;
   }
   NodeOutcome outcome;
   outcome.kind = NodeOutcome::Kind::kLost;
   outcome.exit_code = kExitPeerLost;
-  outcome.error = fmt::format("rank {} {}", rank, describe_death(info));
+  outcome.error = fmt::format("rank {} {}", rank, how);
   dead.outcome = std::move(outcome);
   dead.ended = true;
 }
@@ -209,14 +244,14 @@ void Supervisor::bury(Rank rank) {
 void Supervisor::dismiss() {
   for (Rank rank = 0; rank < size(); ++rank) tell(rank, {Type::kBye, rank, 0, 0, {}});
   const int64_t deadline_ns = deadline_after(kByeS);
-  const auto running = [&] {
+  const auto any_left = [&] {
     return std::any_of(children_.begin(), children_.end(),
-                       [](const Child& child) { return child.pid != 0; });
+                       [&](const Child& child) { return running(child); });
   };
-  while (running()) {
+  while (any_left()) {
     if (monotonic_ns() > deadline_ns)
-      for (const Child& child : children_)
-        if (child.pid != 0) kill(child.pid, SIGKILL);
+      for (Child& child : children_)
+        if (running(child)) kill(child);
     supervise();
   }
 }

@@ -1,17 +1,20 @@
-// The launcher's side of a run: forks the nodes, watches them, passes their messages on, and tells
-// everybody of every loss in the same order.
+// The launcher's side of a run: forks the nodes and lets in those who join, watches them, passes
+// their messages on, and tells everybody of every loss in the same order.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fabric/fabric.h"
 #include "fabric/process/board.h"
 #include "fabric/process/control_socket.h"
+#include "fabric/process/lobby.h"
+#include "fabric/process/neighbourhood.h"
 #include "fabric/process/process_fabric.h"
 
 namespace tutti::process {
@@ -29,8 +32,12 @@ class Supervisor {
 
  private:
   struct Child {
-    pid_t pid = 0;  // 0: not running
+    pid_t pid = 0;  // of a forked one; 0: not running
     FileDescriptor pidfd;
+    bool joins = false;            // from elsewhere; it lives as long as its connection
+    std::string origin;            // where it is
+    int unanswered = 0;            // pings since it last said something
+    int64_t awaited_until_ns = 0;  // its place is free until then; 0: taken, or not to be taken
     std::unique_ptr<ControlSocket> control;
     uint32_t incarnation = 0;
     bool greeted = false;  // its hello came: peers know it
@@ -51,7 +58,22 @@ class Supervisor {
   Child& child(Rank rank) { return children_[static_cast<size_t>(rank)]; }
   int size() const { return static_cast<int>(children_.size()); }
 
+  bool running(const Child& child) const {
+    return child.pid != 0 || (child.joins && child.control && child.control->fd() >= 0);
+  }
   void start(Rank rank);
+  void kill(Child& child);
+
+  // Nodes elsewhere (supervisor_joined.cpp).
+  bool gather();  // waits for them; false: not all came
+  void admit(Lobby::Guest guest);
+  void accept(Rank rank);
+  void serve_lobby();
+  void ping();
+  void part(Rank rank, const std::string& why);
+  void wait_for(Rank rank, int64_t until_ns);  // somebody may take its place
+  std::vector<NodeOutcome> nobody_came();
+
   void supervise();  // one round: waits for something to happen, at most a little while
   void listen(Rank rank);
   void handle(Rank rank, const Message& message);
@@ -59,7 +81,9 @@ class Supervisor {
   void forward_window(Rank rank, const Message& message);
   void settle(Rank rank, NodeOutcome outcome);
   void bury(Rank rank);
+  void end_or_restart(Rank rank, const std::string& how);
   void start_when_ready();
+  void give_start(Rank rank);
   void check_stop();
   void check_startup();
   bool all_ended() const;
@@ -76,6 +100,10 @@ class Supervisor {
   const std::atomic<bool>& stop_;
   Board board_;
   std::vector<Child> children_;
+  Neighbourhood neighbourhood_;
+  std::optional<Lobby> lobby_;  // only when some join
+  int64_t next_ping_ns_ = 0;
+  bool gathered_ = false;  // those who join have come
   uint32_t losses_ = 0;
   bool started_ = false;
   bool stopping_ = false;

@@ -36,6 +36,9 @@ void Supervisor::tell_lost(Rank rank) {
 
 void Supervisor::handle(Rank rank, const Message& message) {
   Child& from = child(rank);
+  from.unanswered = 0;
+  if (!gathered_ && message.type != Type::kPing)
+    throw DataError("a node spoke before it was given a rank");
   switch (message.type) {
     case Type::kHello:
       greet(rank);
@@ -61,6 +64,12 @@ void Supervisor::handle(Rank rank, const Message& message) {
     case Type::kResult:
       settle(rank, decode_outcome(message.body));
       break;
+    case Type::kPing:
+      break;
+    case Type::kJoin:
+      throw DataError("a node asked to join twice");
+    case Type::kAccepted:
+    case Type::kRefused:
     case Type::kWelcome:
     case Type::kStart:
     case Type::kLost:

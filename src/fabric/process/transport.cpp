@@ -8,38 +8,60 @@
 
 namespace tutti::process {
 
-Transport::Transport(Board& board, Rank rank, Announce announce, Watch watch)
+Transport::Transport(Board& board, Rank rank, const Neighbourhood& neighbourhood, Announce announce,
+                     Watch watch)
     : board_(board),
       rank_(rank),
+      neighbourhood_(neighbourhood),
       announce_(std::move(announce)),
       watch_(std::move(watch)),
       rendezvous_(board, rank),
+      courier_(
+          [this](Operation& operation, State state, size_t bytes) { end(operation, state, bytes); },
+          [this](Operation& operation) { match_again(operation); }),
       peers_(static_cast<size_t>(board.nodes())) {}
+
+const UcxContext& Transport::context_for(Rank rank) {
+  std::unique_ptr<UcxContext>& context = near(rank) ? shared_memory_ : network_;
+  if (!context) context = std::make_unique<UcxContext>(near(rank) ? "" : neighbourhood_.interface);
+  return *context;
+}
 
 void Transport::dial(Rank rank) {
   Peer& other = peer(rank);
   if (other.channel || !other.alive) return;
-  other.channel = std::make_unique<Channel>(context_, *this, rank, other.incarnation);
+  other.channel = std::make_unique<Channel>(context_for(rank), *this, rank, other.incarnation);
   channels_.push_back(other.channel.get());
   watch_(other.channel->event_fd(), true);
-  expect_pulls(*other.channel);
+  if (near(rank))
+    expect_pulls(*other.channel);
+  else
+    courier_.open(*other.channel);
   if (rank == rank_)
-    other.channel->connect(other.channel->address());
+    connect(rank, other.channel->address());
   else
     announce_(rank, other.channel->address());
+}
+
+void Transport::connect(Rank rank, const std::string& address) {
+  Channel& channel = *peer(rank).channel;
+  if (near(rank))
+    channel.connect(address);
+  else
+    courier_.connect(channel, address, rank_ <= rank);
 }
 
 void Transport::on_address(Rank rank, uint32_t incarnation, const std::string& address) {
   Peer& other = peer(rank);
   if (!other.alive || other.incarnation != incarnation) return;
   dial(rank);
-  if (!other.channel->connected()) other.channel->connect(address);
+  if (!other.channel->connected()) connect(rank, address);
   flush_queues();
 }
 
 bool Transport::connected(Rank rank) const {
   const Peer& other = peers_[static_cast<size_t>(rank)];
-  return other.channel && other.channel->connected();
+  return other.channel && other.channel->connected() && (near(rank) || other.channel->greeted());
 }
 
 // From now on nobody arms its event fd, which would keep a sleeper awake.
@@ -55,9 +77,11 @@ void Transport::lose(Rank rank) {
     // What has arrived counts as arrived: UCX matches it with the receives that wait for it.
     channel->close();
     stop_progress(*channel);
+    courier_.settle();
     settle_claims();
     match_deferred(*channel);
     settle_claims();
+    courier_.forget(*channel);
   }
   check_offers();
   operations_.for_each_pending([&](Operation& operation) {
@@ -76,7 +100,7 @@ void Transport::end_by_loss(Operation& operation, Channel* channel) {
     channel->abandon();
     operation.in_ucx = false;
   }
-  if (operation.phase == Phase::kOffered) {
+  if (operation.phase == Phase::kOffered && near(operation.peer)) {
     rendezvous_.close(operation);
     std::erase(offered_, &operation);
   }
@@ -102,13 +126,18 @@ void Transport::progress() {
     Channel& channel = *channels_[i];
     if (channel.progress() != 0 && !deferred_.empty()) match_deferred(channel);
   }
+  if (courier_.busy()) courier_.progress();
   settle_claims();
+  if (std::exchange(rematch_, false))
+    for (Channel* channel : channels_) match_deferred(*channel);
   if (!offered_.empty() && rendezvous_.any_taken()) check_offers();
   if (!pulls_.empty()) serve_pulls();
   if (queued_ != 0) flush_queues();
 }
 
 bool Transport::arm() {
+  // What came while the last round answered something else raises no event any more.
+  if (courier_.busy() || !pulls_.empty() || !claims_.empty() || rematch_) return false;
   return std::all_of(channels_.begin(), channels_.end(), [](Channel* c) { return c->arm(); });
 }
 

@@ -15,6 +15,8 @@
 #include "fabric/node.h"
 #include "fabric/process/board.h"
 #include "fabric/process/channel.h"
+#include "fabric/process/courier.h"
+#include "fabric/process/neighbourhood.h"
 #include "fabric/process/operation.h"
 #include "fabric/process/rendezvous.h"
 
@@ -26,7 +28,8 @@ class Transport {
   using Announce = std::function<void(Rank, const std::string&)>;
   // `watch(fd, on)` adds the event fd of a channel to what the node sleeps on, or removes it.
   using Watch = std::function<void(int, bool)>;
-  Transport(Board& board, Rank rank, Announce announce, Watch watch);
+  Transport(Board& board, Rank rank, const Neighbourhood& neighbourhood, Announce announce,
+            Watch watch);
 
   // Membership, as the launcher tells it.
   void dial(Rank rank);  // begins to connect; does nothing if that has begun
@@ -66,6 +69,9 @@ class Transport {
   };
   using Phase = Operation::Phase;
 
+  bool near(Rank rank) const { return neighbourhood_.near(rank_, rank); }
+  const UcxContext& context_for(Rank rank);
+  void connect(Rank rank, const std::string& address);
   void stop_progress(Channel& channel);
   Peer& peer(Rank rank) { return peers_[static_cast<size_t>(rank)]; }
   void end(Operation& operation, State state, size_t bytes);
@@ -88,6 +94,7 @@ class Transport {
   void pull_next(Operation& operation);
   void expect_pulls(Channel& channel);
   void end_by_loss(Operation& operation, Channel* channel);
+  void match_again(Operation& operation);
 
   static void on_sent(void* request, ucs_status_t status, void* operation);
   static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
@@ -98,10 +105,12 @@ class Transport {
 
   Board& board_;
   Rank rank_;
+  const Neighbourhood& neighbourhood_;
   Announce announce_;
   Watch watch_;
-  UcxContext context_;
+  std::unique_ptr<UcxContext> shared_memory_, network_;  // made for the first channel
   Rendezvous rendezvous_;
+  Courier courier_;
   OperationTable operations_;
   std::vector<Peer> peers_;
   std::vector<Channel*> channels_;                 // those that progress
@@ -111,6 +120,7 @@ class Transport {
   std::vector<Operation*> offered_;
   std::vector<Pull> pulls_;
   size_t queued_ = 0;
+  bool rematch_ = false;    // a deferred receive may find what has arrived long ago
   size_t next_source_ = 0;  // receives from anybody look at the peers in turn, from here on
   Traffic traffic_;
 };

@@ -28,8 +28,8 @@ void Transport::settle_claims() {
 
 void Transport::claim(Operation& operation) {
   if (operation.phase == Phase::kPulling) return pull_next(operation);
+  if (!near(operation.source)) return courier_.pull(operation, *peer(operation.source).channel);
   size_t bytes = 0;
-  Channel& channel = *peer(operation.source).channel;
   switch (rendezvous_.fetch(operation.source, operation, bytes)) {
     case Rendezvous::Fetch::kDone:
       end(operation, State::kDone, bytes);
@@ -44,16 +44,24 @@ void Transport::claim(Operation& operation) {
       operation.phase = Phase::kStranded;
       break;
     case Rendezvous::Fetch::kRevoked:
-      if (operation.peer == kAnyRank) {
-        operation.source = kAnyRank;
-        operation.phase = Phase::kDeferred;
-        deferred_.push_front(&operation);
-      } else if (channel.closed()) {
-        operation.phase = Phase::kStranded;
-      } else {
-        post_receive(operation, channel);
-      }
+      match_again(operation);
       break;
+  }
+}
+
+// Its message was called back by the sender: as if it had never been sent.
+void Transport::match_again(Operation& operation) {
+  Channel& channel = *peer(operation.source).channel;
+  operation.notice = 0;
+  if (operation.peer == kAnyRank) {
+    operation.source = kAnyRank;
+    operation.phase = Phase::kDeferred;
+    deferred_.push_front(&operation);
+    rematch_ = true;
+  } else if (channel.closed()) {
+    operation.phase = Phase::kStranded;
+  } else {
+    post_receive(operation, channel);
   }
 }
 

@@ -51,9 +51,13 @@ std::vector<uint64_t> Transport::bytes_by_peer() const {
 bool Transport::transmit(Operation& operation) {
   Channel& channel = *peer(operation.peer).channel;
   if (operation.bytes > kEagerBytes) {
-    if (!rendezvous_.open(operation)) return false;
+    if (near(operation.peer)) {
+      if (!rendezvous_.open(operation)) return false;
+      offered_.push_back(&operation);
+    } else {
+      courier_.offer(operation, channel);
+    }
     operation.phase = Phase::kOffered;
-    offered_.push_back(&operation);
     notify(channel, operation.notice | operation.tag.bits());
     return true;
   }
@@ -216,6 +220,10 @@ bool Transport::try_cancel(Operation& operation) {
       std::erase(deferred_, &operation);
       break;
     case Phase::kOffered:
+      if (!near(operation.peer)) {
+        if (!courier_.withdraw(operation)) return false;
+        break;
+      }
       if (!rendezvous_.revoke(operation)) {
         check_offers();
         return !operation.pending();
@@ -225,6 +233,10 @@ bool Transport::try_cancel(Operation& operation) {
       break;
     case Phase::kPosted:
     case Phase::kPulling:
+      if (operation.phase == Phase::kPulling && !near(operation.source)) {
+        courier_.detach(operation);
+        break;
+      }
       if (!operation.sending && operation.request)
         ucp_request_cancel(peer(operation.source).channel->worker(), operation.request);
       if (operation.phase == Phase::kEnded) return true;
@@ -252,7 +264,8 @@ void Transport::give_up(Operation& operation) {
   channel.close();
   channel.abandon();
   stop_progress(channel);
-  if (operation.phase == Phase::kOffered) {
+  courier_.forget(channel);
+  if (operation.phase == Phase::kOffered && near(rank)) {
     rendezvous_.close(operation);
     std::erase(offered_, &operation);
   }

@@ -1,0 +1,96 @@
+// The side of a node that joins a run from elsewhere.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/error.h"
+#include "fabric/outcome.h"
+#include "fabric/process/process_fabric.h"
+#include "fabric/process/process_node.h"
+#include "fabric/process/tcp.h"
+
+namespace tutti {
+namespace {
+
+using namespace process;
+using Type = ControlMessage::Type;
+
+// Shows the token and waits for the answer.
+ControlMessage knock(ControlSocket& control, const JoinOptions& options,
+                     const std::atomic<bool>& stop) {
+  using Kind = FabricError::Kind;
+  control.post({Type::kJoin, kAnyRank, 0, kProtocol, options.token});
+  int64_t deadline_ns = deadline_after(options.timeout_s);
+  while (monotonic_ns() < deadline_ns) {
+    if (stop.load()) throw InterruptedError();
+    pollfd answer{control.fd(), POLLIN, 0};
+    poll(&answer, 1, 100);
+    const bool open = control.fill();
+    while (auto message = control.next()) {
+      // It has let us in, and waits for the others.
+      if (message->type == Type::kPing) {
+        deadline_ns = deadline_after(options.timeout_s);
+        continue;
+      }
+      if (message->type == Type::kAccepted) return *message;
+      if (message->type == Type::kRefused)
+        throw FabricError(Kind::kUnavailable, kAnyRank, "the launcher refused: " + message->body);
+      throw FabricError(Kind::kProtocol, kAnyRank, "the launcher answered with something else");
+    }
+    if (!open)
+      throw FabricError(Kind::kUnavailable, kAnyRank,
+                        "the launcher hung up; is " + options.address + " where it waits?");
+  }
+  throw FabricError(
+      Kind::kTimedOut, kAnyRank,
+      fmt::format("no answer from {} within {} s", options.address, options.timeout_s));
+}
+
+}  // namespace
+
+void join_process_fabric(const JoinOptions& options,
+                         const std::function<Fabric::Body(const Joined&)>& prepare,
+                         const std::function<void(const NodeOutcome&)>& leave,
+                         const std::atomic<bool>& stop) {
+  if (options.token.size() > kTokenLimit)
+    throw ConfigError("token", fmt::format("a token has at most {} characters", kTokenLimit));
+  FileDescriptor connection =
+      dial(parse_host_port(options.address, "HOST:PORT"), options.timeout_s);
+  break_when_silent(connection);
+  const std::string interface = interface_of(connection);
+  ControlSocket control(std::move(connection));
+  const ControlMessage accepted = knock(control, options, stop);
+  const Invitation invitation = decode_invitation(accepted.body);
+  if (accepted.rank < 0 || static_cast<size_t>(accepted.rank) >= invitation.roles.size())
+    throw DataError("the launcher gave a rank that cannot be");
+  NodeSetup setup{accepted.rank,        accepted.incarnation,           &invitation.roles,
+                  invitation.timeout_s, {invitation.joined, interface}, &stop};
+  const int nodes = static_cast<int>(invitation.roles.size());
+  Board board(nodes);
+  board.set_start_ns(monotonic_ns());
+  // Prepared before it says hello, so that the launcher waits for it; what fails is reported as
+  // the failure of a body is.
+  Fabric::Body body;
+  try {
+    body = prepare({accepted.rank, nodes, invitation.briefing});
+  } catch (...) {
+    body = [failure = std::current_exception()](Node&) -> std::string {
+      std::rethrow_exception(failure);
+    };
+  }
+  NodeOutcome outcome;
+  try {
+    outcome = take_part(setup, board, std::move(control), body);
+  } catch (const std::exception& error) {
+    outcome.kind = NodeOutcome::Kind::kFailed;
+    outcome.exit_code = kExitInternal;
+    outcome.error = error.what();
+  }
+  leave(outcome);
+  std::fflush(nullptr);
+  _exit(outcome.exit_code);
+}
+
+}  // namespace tutti

@@ -1,0 +1,24 @@
+// What a launcher tells a node that joins from elsewhere: the resolved job, and what the data there
+// must look like, so that two machines with different files do not train on both of them.
+#pragma once
+
+#include <string>
+
+#include "jobs/job.h"
+
+namespace tutti {
+
+std::string make_briefing(Job& job, const Data& data);
+
+struct Briefing {
+  Job job;
+  std::string data_fingerprint;
+};
+// Throws DataError when it is none, ConfigError when it is of another version of the program. Data
+// files are looked for in `data_dir`, or where the launcher has them if that is empty.
+Briefing read_briefing(const std::string& text, const std::string& data_dir);
+
+// Of sizes, splits and some of the samples.
+std::string fingerprint(const Data& data);
+
+}  // namespace tutti

@@ -1,0 +1,52 @@
+// The process fabric takes the conformance suite once more, with nodes that join over loopback:
+// each is a host of its own, reached by TCP. With four nodes or more, two are forked and share a
+// host.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "tests/fabric/conformance.h"
+#include "tests/support/joined_fabric.h"
+
+namespace tutti {
+namespace {
+
+// Shared with the nodes, who say here whether their death is to be the last.
+std::atomic<int>& restarts_wanted() {
+  static auto* shared =
+      static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  return *shared;
+}
+
+}  // namespace
+
+const FabricUnderTest& fabric_under_test() {
+  restarts_wanted();  // before the first fork
+  static const FabricUnderTest fabric{
+      [](int nodes, const ConformanceOptions& options) -> std::unique_ptr<Fabric> {
+        ProcessOptions process;
+        process.timeout_s = options.timeout_s;
+        process.restarts = 10;
+        process.remote = nodes > 3 ? nodes - 2 : nodes - 1;
+        process.may_restart = [](Rank) {
+          const bool wanted = restarts_wanted() > 0;
+          if (wanted) --restarts_wanted();
+          return wanted;
+        };
+        auto roles = options.roles;
+        if (roles.empty()) roles.assign(static_cast<size_t>(nodes), "worker");
+        return std::make_unique<testing_support::JoinedFabric>(roles, process);
+      },
+      false,
+      [](Node&) { raise(SIGKILL); },
+      [](Node&) {
+        ++restarts_wanted();
+        raise(SIGKILL);
+      },
+  };
+  return fabric;
+}
+
+}  // namespace tutti
