@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "strategies/allreduce.h"
+#include "strategies/local_sgd.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -12,6 +13,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
       {"solo", "one worker alone: the baseline", make_solo, solo_variants},
       {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
        allreduce_variants},
+      {"local_sgd", "workers take steps on their own and average every so often", make_local_sgd,
+       local_sgd_variants},
   };
   return entries;
 }
@@ -29,6 +32,8 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
+
+bool Strategy::goes_on_without(Rank) const { return false; }
 
 void Strategy::fit(ClusterConfig&) const {}
 
