@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "strategies/allreduce.h"
 #include "strategies/local_sgd.h"
+#include "strategies/model_averaging.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -15,6 +16,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        allreduce_variants},
       {"local_sgd", "workers take steps on their own and average every so often", make_local_sgd,
        local_sgd_variants},
+      {"model_averaging", "workers train in isolation and a master merges their models",
+       make_model_averaging, model_averaging_variants},
   };
   return entries;
 }

@@ -31,6 +31,8 @@ class LinearReference {
     batches_.begin_epoch(0, job_.task.global_batch);
   }
 
+  int64_t steps() const { return batches_.steps(); }  // of the first epoch
+
   Vector initial() const {
     const Architecture architecture = architecture_of(job_, data_);
     std::vector<float> values(architecture.parameter_count);
