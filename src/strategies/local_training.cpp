@@ -88,9 +88,11 @@ void LocalTraining::end_step() {
 bool LocalTraining::evaluate(std::span<const Rank> members) {
   const double now = epoch();
   while (next_evaluation_ <= now + 1e-9) next_evaluation_ += context_.task.eval_every;
-  const Quality quality =
-      evaluate_among(context_, members, context_.data.splits.validation,
-                     Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
+  const Quality quality = evaluate_among(
+      context_, members, context_.data.splits.validation,
+      // At a free pace steps differ, but all evaluate together only once, at the end.
+      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? 0 : static_cast<uint64_t>(steps_),
+          kValidationPart));
   context_.recorder.evaluation({.step = steps_,
                                 .time_s = elapsed_s(),
                                 .epoch = now,

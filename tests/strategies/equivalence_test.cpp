@@ -143,6 +143,9 @@ std::vector<FloatVariant> float_variants() {
   variants.push_back({{"strategy.kind=local_sgd", "strategy.sync_every=1",
                        "strategy.outer={kind=\"sgd\", lr=0.99999999999}"},
                       true});
+  const Settings complete = {"strategy.kind=gossip", "strategy.graph=complete"};
+  variants.push_back({complete, true});
+  variants.push_back({complete + Settings{"strategy.exchange=gradients"}});
   return variants;
 }
 
