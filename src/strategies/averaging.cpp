@@ -36,6 +36,13 @@ void Averaging::finish() {
   });
 }
 
+void broadcast(Context& context, std::span<float> values, Tag tag) {
+  const auto copy = make_all_reduce(context.node, &context.watch,
+                                    tree_broadcast(group_of(context), values.size()), kSumFloat);
+  copy->start(writable_bytes_of(values), tag);
+  copy->finish();
+}
+
 StepCost averaging_cost(int64_t workers, size_t count) {
   Group group;
   for (Rank rank = 0; rank < workers; ++rank) group.ranks.push_back(rank);

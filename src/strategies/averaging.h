@@ -28,6 +28,9 @@ class Averaging {
   std::span<float> values_;
 };
 
+// The values of the first member, on all of them.
+void broadcast(Context& context, std::span<float> values, Tag tag);
+
 // What each member sends for one average of `count` floats over `workers`, and in how many
 // messages.
 StepCost averaging_cost(int64_t workers, size_t count);

@@ -70,7 +70,7 @@ void LocalTraining::update() {
   charge_update(context_, context_.model.parameters().size());
 }
 
-void LocalTraining::end_step() {
+void LocalTraining::end_step(double staleness) {
   ++steps_;
   own_samples_ += static_cast<int64_t>(batch_.size());
   if (pace_ == Pace::kLockstep) samples_ += batches_.count(step_);
@@ -79,8 +79,8 @@ void LocalTraining::end_step() {
     step_ = 0;
     if (pace_ == Pace::kFree || epoch_ < context_.task.epochs) begin_epoch();
   }
-  // A worker's own gradient meets the parameters that it was computed on.
-  context_.recorder.applied({.round = steps_, .staleness = 0, .age_s = elapsed_s() - began_s_});
+  context_.recorder.applied(
+      {.round = steps_, .staleness = staleness, .age_s = elapsed_s() - began_s_});
   context_.recorder.step(
       {.step = steps_, .time_s = elapsed_s(), .loss = loss_, .rate = rate_, .samples = samples_});
 }

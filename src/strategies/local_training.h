@@ -25,8 +25,9 @@ class LocalTraining {
   void gradient(const Model::Ready& ready = [](Range) {});
   // One optimizer step on the model's parameters by the model's gradients.
   void update();
-  // Records the step and moves on to the next.
-  void end_step();
+  // Records the step and moves on to the next. `staleness`: updates of others that were missing
+  // from the parameters; none when this worker alone changes them.
+  void end_step(double staleness = 0);
 
   int64_t steps() const { return steps_; }              // of this worker
   int64_t own_samples() const { return own_samples_; }  // of this worker

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Settings{"strategy.kind=local_sgd", "strategy.sync_every=4",
                              "strategy.fragments=2", "strategy.overlap=1"},
                     Settings{"strategy.kind=model_averaging", "strategy.merge_every=0.2"},
-                    Settings{"strategy.kind=gossip"},
+                    Settings{"strategy.kind=elastic_averaging"}, Settings{"strategy.kind=gossip"},
                     Settings{"strategy.kind=gossip", "strategy.order=combine_then_adapt",
                              "strategy.graph=one_peer_exponential"}));
 
@@ -144,7 +144,9 @@ TEST_P(Asynchronous, ReplaysExactly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Asynchronous,
-                         testing::Values(Settings{"strategy.kind=gossip", "strategy.mode=async"}));
+                         testing::Values(Settings{"strategy.kind=gossip", "strategy.mode=async"},
+                                         Settings{"strategy.kind=elastic_averaging",
+                                                  "strategy.mode=async"}));
 
 }  // namespace
 }  // namespace tutti
