@@ -62,7 +62,7 @@ void print_strategies(bool as_json) {
                       {"pattern", t.pattern}});
       continue;
     }
-    fmt::print("{:<12} {}\n{:<12} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
+    fmt::print("{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
                entry.name, entry.summary, "", t.structure, t.parallelism, t.optimisation, t.timing,
                t.pattern);
   }

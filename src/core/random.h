@@ -24,6 +24,7 @@ enum class Stream : uint32_t {
   kFault,
   kSynthetic,
   kTest,
+  kGossip,
 };
 
 class Random {

@@ -41,7 +41,7 @@ class Hash {
 };
 
 void move_data(DataConfig& data, const std::string& data_dir) {
-  for (std::string* path : {&data.path, &data.labels_path}) {
+  for (std::string* path : {&data.path, &data.labels_path, &data.test_path}) {
     if (path->empty() && data.kind != "fashion-mnist") continue;
     const bool folder = data.kind == "fashion-mnist";
     *path =

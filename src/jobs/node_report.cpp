@@ -40,6 +40,12 @@ Freshness freshness(const json& j) {
   return f;
 }
 
+json extra_series(const Extra& extra) {
+  json all = json::object();
+  for (const auto& [name, series] : extra.series) all[name] = series.points;
+  return all;
+}
+
 constexpr Phase kPhases[] = {Phase::kOther, Phase::kCompute, Phase::kAggregate, Phase::kWait,
                              Phase::kCommunicate};
 
@@ -95,7 +101,8 @@ std::string to_text(const NodeReport& r) {
               {"links", r.links},
               {"traffic", r.traffic},
               {"step_ends", r.step_ends},
-              {"timeline", timeline}}
+              {"timeline", timeline},
+              {"extra", {{"series", extra_series(r.extra)}, {"figures", r.extra.figures}}}}
       .dump();
 }
 
@@ -130,6 +137,11 @@ NodeReport node_report(const std::string& text) {
     r.step_ends = j.at("step_ends").get<std::vector<double>>();
     for (const json& row : j.at("timeline"))
       r.timeline.push_back({phase_of(row.at(0)), row.at(1), row.at(2)});
+    for (const auto& [name, points] : j.at("extra").at("series").items())
+      for (const json& point : points)
+        r.extra.series[name].points.emplace_back(point.at(0), number_or_nan(point.at(1)));
+    for (const auto& [name, value] : j.at("extra").at("figures").items())
+      r.extra.figures[name] = number_or_nan(value);
   } catch (const json::exception& error) {
     throw DataError(fmt::format("a node sent a report that cannot be read: {}", error.what()));
   }

@@ -31,6 +31,7 @@ struct NodeReport {
   std::vector<std::pair<double, uint64_t>> traffic;  // bytes sent by then; a few points
   std::vector<double> step_ends;                     // the first ones, on the fabric's clock
   std::vector<Interval> timeline;                    // of those steps, on the same clock
+  Extra extra;                                       // of rank 0
 };
 
 std::string to_text(const NodeReport& report);

@@ -88,6 +88,7 @@ class Participant {
           },
           [this] { return node_.clock().now(); });
     }
+    for (Rank worker = 0; worker < stage.job.cluster.workers; ++worker) members_.push_back(worker);
     if (rank == 0) diary_.emplace(stage, stage.architecture.classification ? "accuracy" : "mse");
     if (rank == 0 && !node.clock().simulated()) counters_.emplace();
     recorder_ = Recorder(
@@ -156,6 +157,7 @@ class Participant {
     joules_before_ = counters_ ? counters_->joules() : 0;
     Context context = make_context(window);
     job.strategy->run(context);
+    members_ = context.members;
     trained_s_ = node_.clock().now();
     note_traffic();
     watch_.enter(Phase::kOther);
@@ -202,7 +204,8 @@ class Participant {
                    window,
                    watch_,
                    recorder_,
-                   log_};
+                   log_,
+                   members_};
   }
 
   // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of
@@ -220,10 +223,12 @@ class Participant {
                     nullptr,
                     untimed,
                     unused,
-                    log_};
-    const Tag tag(Purpose::kEvaluation, recorder_.steps().size(), kTestPart);
+                    log_,
+                    members_};
+    // The only one of its part: asynchronous workers have not taken the same number of steps.
+    const Tag tag(Purpose::kEvaluation, 0, kTestPart);
     const Quality quality = evaluate_together(context, stage_.data.splits.test, tag);
-    if (!node_.clock().cost_only()) report_.test_quality = quality.quality;
+    if (!std::isnan(quality.quality)) report_.test_quality = quality.quality;
   }
 
   void note_traffic() {
@@ -259,6 +264,7 @@ class Participant {
       report_.energy_method = counters_->method();
     }
     if (node_.endpoint().rank() == 0) report_.evaluations = recorder_.evaluations();
+    if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
     if (model_ && !node_.clock().cost_only())
       report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
   }
@@ -291,6 +297,7 @@ class Participant {
   std::optional<Diary> diary_;
   Recorder recorder_;
   NodeReport report_;
+  std::vector<Rank> members_;
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
 };

@@ -106,6 +106,17 @@ json step_timeline(const std::vector<NodeReport>& nodes) {
   return rows;
 }
 
+json extra_of(const std::vector<NodeReport>& nodes) {
+  json result = {{"series", json::object()}, {"figures", json::object()}};
+  for (const NodeReport& node : nodes) {
+    for (const auto& [name, series] : node.extra.series)
+      for (const auto& [step, value] : series.points)
+        result["series"][name].push_back({step, number(value)});
+    for (const auto& [name, value] : node.extra.figures) result["figures"][name] = number(value);
+  }
+  return result;
+}
+
 Freshness freshness_of_all(const std::vector<NodeReport>& nodes) {
   Freshness all;
   for (const NodeReport& node : nodes) {

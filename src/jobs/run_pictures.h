@@ -25,6 +25,9 @@ nlohmann::json link_rows(const std::vector<NodeReport>& nodes);
 // is under way; times start at 0.
 nlohmann::json step_timeline(const std::vector<NodeReport>& nodes);
 
+// What the strategy had to say beside: {"series": {name: [[step, value], ...]}, "figures": {...}}.
+nlohmann::json extra_of(const std::vector<NodeReport>& nodes);
+
 // Over the updates that all nodes applied.
 Freshness freshness_of_all(const std::vector<NodeReport>& nodes);
 

@@ -116,6 +116,13 @@ double samples_per_second(const RunRecord& record) {
   return seconds > 0 ? samples / seconds : 0;
 }
 
+std::vector<size_t> lost_nodes(const RunRecord& record) {
+  std::vector<size_t> lost;
+  for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
+    if (record.outcomes[rank].kind == NodeOutcome::Kind::kLost) lost.push_back(rank);
+  return lost;
+}
+
 }  // namespace
 
 json to_json(const RunRecord& record, Job& job) {
@@ -167,6 +174,8 @@ json to_json(const RunRecord& record, Job& job) {
       {"nodes", node_rows(record.nodes)},
       {"links", link_rows(record.nodes)},
       {"timeline", step_timeline(record.nodes)},
+      {"extra", extra_of(record.nodes)},
+      {"lost", lost_nodes(record)},
       {"versions", library_versions()},
       {"machine", machine_description()},
       {"folder", record.folder}};
@@ -185,6 +194,9 @@ std::string summary(const RunRecord& record, Job& job) {
   const char* clock = record.virtual_clock ? "virtual" : "wall";
   std::string text;
   if (record.status != "done") text += fmt::format("{}: {}\n", record.status, record.error);
+  if (record.status == "done")
+    for (const size_t rank : lost_nodes(record))
+      text += fmt::format("lost      rank {}; the others went on without it\n", rank);
   if (!std::isnan(quality.best)) {
     text += fmt::format("quality   {} {:.4f} on validation (best)", record.metric, quality.best);
     if (!std::isnan(quality.final_test))

@@ -2,6 +2,11 @@
 
 #include "core/error.h"
 #include "strategies/allreduce.h"
+#include "strategies/elastic_averaging.h"
+#include "strategies/gossip/gossip.h"
+#include "strategies/hogwild.h"
+#include "strategies/local_sgd.h"
+#include "strategies/model_averaging.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -12,6 +17,15 @@ const std::vector<StrategyEntry>& strategy_catalog() {
       {"solo", "one worker alone: the baseline", make_solo, solo_variants},
       {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
        allreduce_variants},
+      {"elastic_averaging", "workers and a common centre attract each other",
+       make_elastic_averaging, elastic_averaging_variants},
+      {"gossip", "workers average with their neighbours on a graph", make_gossip, gossip_variants},
+      {"hogwild", "all workers of a host update shared parameters without locks", make_hogwild,
+       hogwild_variants},
+      {"local_sgd", "workers take steps on their own and average every so often", make_local_sgd,
+       local_sgd_variants},
+      {"model_averaging", "workers train in isolation and a master merges their models",
+       make_model_averaging, model_averaging_variants},
   };
   return entries;
 }
@@ -29,6 +43,8 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
+
+bool Strategy::goes_on_without(Rank) const { return false; }
 
 void Strategy::fit(ClusterConfig&) const {}
 

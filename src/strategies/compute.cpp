@@ -43,9 +43,16 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
 }
 
 Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag) {
+  return evaluate_among(context, context.members, samples, tag);
+}
+
+Quality evaluate_among(Context& context, std::span<const Rank> members,
+                       std::span<const uint32_t> samples, Tag tag) {
   Node& node = context.node;
-  const auto workers = static_cast<size_t>(context.cluster.workers);
-  const auto me = static_cast<size_t>(node.endpoint().rank());
+  const auto place = std::find(members.begin(), members.end(), node.endpoint().rank());
+  if (place == members.end()) return {NAN, NAN};
+  const size_t workers = members.size();
+  const auto me = static_cast<size_t>(place - members.begin());
   std::array<ExactSum, 3> sums{};  // loss, correct, samples whose loss is not a number
   {
     PhaseScope scope(context.watch, Phase::kCompute);
@@ -68,8 +75,7 @@ Quality evaluate_together(Context& context, std::span<const uint32_t> samples, T
     }
   }
   if (workers > 1) {
-    Group group{.ranks = {}, .index = me, .racks = {}};
-    for (size_t rank = 0; rank < workers; ++rank) group.ranks.push_back(static_cast<Rank>(rank));
+    const Group group{.ranks = {members.begin(), members.end()}, .index = me, .racks = {}};
     const auto sum = make_all_reduce(node, &context.watch, tree(group, sums.size()), kSumExact);
     sum->start(writable_bytes_of(std::span<ExactSum>(sums)), tag);
     sum->finish();

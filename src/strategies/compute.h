@@ -11,8 +11,8 @@ namespace tutti {
 double compute_gradient(Context& context, const Batch& batch, float scale,
                         const Model::Ready& ready);
 
-// Quality on the given samples, shared among all nodes of the group [0, workers): every worker gets
-// the same result, which does not depend on how many they are.
+// Quality on the given samples, shared among the members: each of them gets the same result, which
+// does not depend on how many they are. A node that is not one of them gets NaN.
 struct Quality {
   double loss = 0;     // mean
   double quality = 0;  // accuracy, or mean squared error
@@ -20,6 +20,8 @@ struct Quality {
 inline constexpr uint64_t kValidationPart = 0;  // of an evaluation tag
 inline constexpr uint64_t kTestPart = 1;
 Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag);
+Quality evaluate_among(Context& context, std::span<const Rank> members,
+                       std::span<const uint32_t> samples, Tag tag);
 
 // Charges what an optimizer step on `parameters` values costs.
 void charge_update(Context& context, size_t parameters);

@@ -59,6 +59,18 @@ void Recorder::applied(const Applied& update) {
   ++totals_.histogram[bucket];
 }
 
+void Recorder::measure(const std::string& name, int64_t step, double value) {
+  Extra::Series& series = extra_.series[name];
+  if (series.count++ % series.every != 0) return;
+  auto& points = series.points;
+  points.emplace_back(step, value);
+  if (points.size() < Extra::kMostPoints) return;
+  // Every other point, and from now on half as many.
+  for (size_t i = 0; i < points.size() / 2; ++i) points[i] = points[2 * i];
+  points.resize(points.size() / 2);
+  series.every *= 2;
+}
+
 Freshness Recorder::freshness() const {
   Freshness result = totals_;
   result.count = static_cast<int64_t>(rounds_.size());

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tutti {
@@ -44,6 +47,17 @@ struct Freshness {
   double disorder = 0;
 };
 
+// What only some strategies have to say: series over steps, and single figures, by name.
+struct Extra {
+  static constexpr size_t kMostPoints = 512;  // of a series; a longer one is thinned out
+  struct Series {
+    std::vector<std::pair<int64_t, double>> points;  // step, value
+    int64_t count = 0, every = 1;                    // measurements, and how many make a point
+  };
+  std::map<std::string, Series> series;
+  std::map<std::string, double> figures;
+};
+
 class Recorder {
  public:
   using OnStep = std::function<void(const StepRow&)>;
@@ -61,10 +75,13 @@ class Recorder {
     if (on_evaluation_) on_evaluation_(row);
   }
   void applied(const Applied& update);
+  void measure(const std::string& name, int64_t step, double value);
+  void figure(const std::string& name, double value) { extra_.figures[name] = value; }
 
   const std::vector<StepRow>& steps() const { return steps_; }
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
   Freshness freshness() const;
+  const Extra& extra() const { return extra_; }
 
  private:
   OnStep on_step_;
@@ -74,6 +91,7 @@ class Recorder {
   std::vector<int64_t> rounds_;  // of the updates, in the order they were applied
   double staleness_sum_ = 0, age_sum_s_ = 0;
   Freshness totals_;
+  Extra extra_;
 };
 
 }  // namespace tutti

@@ -41,6 +41,9 @@ struct Context {
   Stopwatch& watch;
   Recorder& recorder;
   Log& log;
+  // Who trains and evaluates together, by rank. A strategy that goes on without a lost worker takes
+  // it out, on every node alike; a node that is not among them takes no part in the final test.
+  std::vector<Rank> members;
 };
 
 // What a step costs each node, as far as it can be known before a run.
@@ -72,6 +75,8 @@ class Strategy {
   // Names the class of strategies that compute the same parameters for this task; the equivalence
   // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
   virtual std::string equivalence(const TaskConfig& task) const;
+  // True when the loss of this node is survived: the others finish, and the run counts as done.
+  virtual bool goes_on_without(Rank lost) const;
   // Makes what this architecture can use out of a cluster that was described for others.
   virtual void fit(ClusterConfig& cluster) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not

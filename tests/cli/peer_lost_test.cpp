@@ -36,6 +36,7 @@ class LongRun {
   Subprocess& process() { return *process_; }
   const std::vector<pid_t>& nodes() const { return nodes_; }
   std::string record() const { return folder_ / "run/run.json"; }
+  size_t evaluations() const { return evaluations_in(folder_ / "run"); }
 
   void expect_nothing_left() const {
     EXPECT_EQ(named_files_, "") << "these outlive a process that is killed";
@@ -58,15 +59,17 @@ void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-class PeerLost : public testing::TestWithParam<std::string> {};
+struct LostIn {
+  std::string name;
+  Arguments settings;
+};
+class PeerLost : public testing::TestWithParam<LostIn> {};
 
 TEST_P(PeerLost, EverySurvivorNamesTheRankAndTheStep) {
-  Random random(std::hash<std::string>()(GetParam()), Stream::kTest);
-  Arguments settings = {"strategy.topology=" + GetParam()};
-  if (GetParam() == "hierarchical") settings.push_back("cluster.racks=2");
+  Random random(std::hash<std::string>()(GetParam().name), Stream::kTest);
   for (const size_t victim : {size_t{0}, kWorkers - 1, 1 + random.below(kWorkers - 2)}) {
     SCOPED_TRACE("rank " + std::to_string(victim));
-    LongRun run(settings);
+    LongRun run(GetParam().settings);
     ASSERT_EQ(run.nodes().size(), kWorkers);
     sleep_s(0.05 * random.uniform());
     kill(run.nodes()[victim], SIGKILL);
@@ -91,12 +94,34 @@ TEST_P(PeerLost, EverySurvivorNamesTheRankAndTheStep) {
   }
 }
 
-std::vector<std::string> topologies() {
-  std::vector<std::string> names;
-  for (const TopologyEntry& entry : topology_catalog()) names.emplace_back(entry.name);
-  return names;
+std::vector<LostIn> synchronous_strategies() {
+  std::vector<LostIn> all;
+  for (const TopologyEntry& entry : topology_catalog()) {
+    all.push_back({std::string(entry.name), {"strategy.topology=" + std::string(entry.name)}});
+    if (entry.name == "hierarchical") all.back().settings.push_back("cluster.racks=2");
+  }
+  for (const char* kind : {"local_sgd", "gossip", "elastic_averaging", "hogwild"})
+    all.push_back({kind, {"strategy.kind=" + std::string(kind)}});
+  all.push_back({"model_averaging", {"strategy.kind=model_averaging", "strategy.merge_every=0.1"}});
+  return all;
 }
-INSTANTIATE_TEST_SUITE_P(All, PeerLost, testing::ValuesIn(topologies()),
+INSTANTIATE_TEST_SUITE_P(All, PeerLost, testing::ValuesIn(synchronous_strategies()),
+                         [](const auto& test) { return test.param.name; });
+
+class GoesOn : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoesOn, WithoutAWorkerThatWasKilled) {
+  LongRun run({"strategy.kind=" + GetParam(), "strategy.mode=async"});
+  ASSERT_EQ(run.nodes().size(), kWorkers);
+  kill(run.nodes()[2], SIGKILL);
+  const size_t before = run.evaluations();
+  EXPECT_TRUE(eventually([&] { return run.evaluations() > before + 3; }, 30));
+  run.process().signal(SIGINT);
+  EXPECT_EQ(run.process().wait(10).exit_code, kExitInterrupted);
+  run.expect_nothing_left();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoesOn, testing::Values("gossip", "elastic_averaging"),
                          [](const auto& test) { return test.param; });
 
 // The nodes become ours when their launcher dies, so that they can be reaped.

@@ -5,28 +5,13 @@
 
 #include "core/random.h"
 #include "fabric/exchange.h"
-#include "fabric/outcome.h"
 #include "jobs/plugins.h"
-#include "tests/support/jobs.h"
+#include "tests/support/faults.h"
 
 namespace tutti {
 namespace {
 
 using namespace testing_support;
-
-// Every way in which a run may end. Anything else, or no end at all, is a defect.
-std::string stated_outcome(const std::vector<NodeOutcome>& outcomes) {
-  std::string result;
-  for (const NodeOutcome& outcome : outcomes) {
-    using Kind = NodeOutcome::Kind;
-    if (outcome.error.find("deadlock") != std::string::npos) return "deadlock";
-    if (outcome.kind == Kind::kFailed && outcome.exit_code != kExitPeerLost)
-      return "unexpected: " + outcome.error;
-    if (outcome.kind == Kind::kInterrupted) return "unexpected: interrupted";
-    result += outcome.kind == Kind::kDone ? 'd' : outcome.kind == Kind::kLost ? 'l' : 'f';
-  }
-  return result;
-}
 
 Job random_job(uint64_t seed) {
   Random random(seed, Stream::kFault);
@@ -57,11 +42,6 @@ Job random_job(uint64_t seed) {
     job.cluster.stragglers.push_back(
         {.kind = "random", .factor = 5, .probability = 0.2, .distribution = "exponential"});
   return job;
-}
-
-RunRecord run_job(Job& job) {
-  const std::atomic<bool> never{false};
-  return launch(job, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
 }
 
 TEST(RandomFaults, TwoHundredSchedulesEndInAStatedOutcome) {

@@ -56,5 +56,23 @@ TEST(Recorder, DisorderAgreesWithCountingEveryPair) {
   }
 }
 
+TEST(Recorder, LongSeriesAreThinnedOutEvenly) {
+  Recorder recorder;
+  for (int64_t step = 0; step < 5000; ++step)
+    recorder.measure("distance", step, static_cast<double>(step) * 2);
+  recorder.measure("other", 1, 0.5);
+  const auto& points = recorder.extra().series.at("distance").points;
+  ASSERT_GT(points.size(), Extra::kMostPoints / 2 - 1);
+  ASSERT_LE(points.size(), Extra::kMostPoints);
+  EXPECT_GT(points.back().first, 4900);
+  for (size_t i = 0; i < points.size(); ++i) {
+    EXPECT_EQ(points[i].second, static_cast<double>(points[i].first) * 2);
+    if (i >= 2) {
+      EXPECT_EQ(points[i].first - points[i - 1].first, points[1].first - points[0].first);
+    }
+  }
+  EXPECT_EQ(recorder.extra().series.at("other").points.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tutti

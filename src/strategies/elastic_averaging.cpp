@@ -1,0 +1,226 @@
+#include "strategies/elastic_averaging.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bytes.h"
+#include "core/error.h"
+#include "strategies/averaging.h"
+#include "strategies/local_training.h"
+#include "strategies/pairwise.h"
+
+namespace tutti {
+namespace {
+
+double moving_rate(const ElasticAveragingConfig& config, const Context& context) {
+  if (config.penalty > 0) return context.optimizer.lr * config.penalty;
+  if (config.moving_rate > 0) return config.moving_rate;
+  return 0.9 / static_cast<double>(context.cluster.workers);
+}
+
+class ElasticWorker {
+ public:
+  ElasticWorker(Context& context, const ElasticAveragingConfig& config, Pace pace)
+      : context_(context),
+        sync_every_(config.sync_every),
+        rate_(static_cast<float>(moving_rate(config, context))),
+        parameters_(context.model.parameters()),
+        training_(context, pace),
+        centre_(parameters_.size()) {
+    copy(parameters_, centre_.span());
+  }
+
+ protected:
+  void copy(std::span<const float> from, std::span<float> to) {
+    on_vectors(context_, 2, from.size(), [&] { std::copy(from.begin(), from.end(), to.begin()); });
+  }
+  bool evaluate_centre(std::span<const Rank> members) {
+    const ParametersInstead measured(context_, centre_.span());
+    return training_.evaluate(members);
+  }
+
+  Context& context_;
+  const int64_t sync_every_;
+  const float rate_;
+  std::span<float> parameters_;
+  LocalTraining training_;
+  Buffer<float> centre_;
+};
+
+// x_i' = x_i - lr g(x_i) - a (x_i - c);  c' = c + a sum of (x_i - c), all with the old values.
+class SynchronousElastic : ElasticWorker {
+ public:
+  SynchronousElastic(Context& context, const ElasticAveragingConfig& config)
+      : ElasticWorker(context, config, Pace::kLockstep),
+        averaging_(context, parameters_.size()),
+        distance_(parameters_.size()) {}
+
+  void run() {
+    context_.node.membership().end_waits_on_any_loss(true);
+    bool stop = false;
+    while (!stop) {
+      const int64_t step = training_.steps();
+      const bool pull = step > 0 && step % sync_every_ == 0;
+      if (pull) begin(static_cast<uint64_t>(step));
+      training_.gradient([&](Range) {
+        if (pull) averaging_.advance();
+      });
+      if (pull) pull_worker();
+      training_.update();
+      if (pull) pull_centre();
+      training_.end_step();
+      stop = (training_.due() && evaluate_centre(context_.members)) || training_.over();
+    }
+    copy(centre_.span(), parameters_);
+  }
+
+ private:
+  void begin(uint64_t step) {
+    on_vectors(context_, 3, parameters_.size(), [&] {
+      for (size_t i = 0; i < parameters_.size(); ++i)
+        distance_.data()[i] = parameters_[i] - centre_.data()[i];
+    });
+    averaging_.start(distance_.span(), Tag(Purpose::kParameters, step));
+  }
+  void pull_worker() {
+    on_vectors(context_, 3, parameters_.size(), [&] {
+      for (size_t i = 0; i < parameters_.size(); ++i)
+        parameters_[i] -= rate_ * (parameters_[i] - centre_.data()[i]);
+    });
+  }
+  void pull_centre() {
+    averaging_.finish();
+    const float all = rate_ * static_cast<float>(context_.members.size());
+    on_vectors(context_, 3, parameters_.size(), [&] {
+      for (size_t i = 0; i < parameters_.size(); ++i)
+        centre_.data()[i] += all * distance_.data()[i];
+    });
+  }
+
+  Averaging averaging_;
+  Buffer<float> distance_;  // of this worker from the centre, then of all on average
+};
+
+// Whenever a worker comes: m = a (x_i - c);  c' = c + m;  x_i' = x_i - m.
+class AsynchronousElastic : ElasticWorker {
+ public:
+  AsynchronousElastic(Context& context, const ElasticAveragingConfig& config)
+      : ElasticWorker(context, config, Pace::kFree),
+        me_(context.node.endpoint().rank()),
+        exchange_(context, me_ == kCentre ? centre_.span() : std::span<float>(), double{rate_}) {}
+
+  void run() {
+    int64_t pulled_at = 0;
+    while (!training_.over() && !exchange_.stopped()) {
+      // The centre is not what the gradient is computed on: it may move meanwhile.
+      training_.gradient([&](Range) { exchange_.serve(); });
+      training_.update();
+      training_.end_step();
+      exchange_.set_steps(training_.steps());
+      exchange_.set_own_samples(training_.own_samples());
+      exchange_.serve();
+      exchange_.accept(parameters_);
+      if (training_.steps() - pulled_at >= sync_every_ && exchange_.idle()) {
+        pulled_at = training_.steps();
+        me_ == kCentre ? pull_here() : exchange_.request(kCentre, parameters_);
+      }
+      training_.set_samples(exchange_.samples());
+      if (me_ == kCentre && training_.due() && !training_.over())
+        if (evaluate_centre(std::span(&me_, 1))) exchange_.stop();
+    }
+    exchange_.finish(parameters_);
+    training_.set_samples(exchange_.samples());
+    broadcast(context_, centre_.span(), Tag(Purpose::kParameters, 0, kCentrePart));
+    copy(centre_.span(), parameters_);
+    training_.evaluate(context_.members);
+  }
+
+ private:
+  static constexpr Rank kCentre = 0;
+  // Parts of the exchange's own messages are 0 and 1.
+  static constexpr uint64_t kCentrePart = 2;
+
+  void pull_here() {
+    on_vectors(context_, 4, parameters_.size(), [&] {
+      for (size_t i = 0; i < parameters_.size(); ++i) {
+        const float moved = rate_ * (parameters_[i] - centre_.data()[i]);
+        parameters_[i] -= moved;
+        centre_.data()[i] += moved;
+      }
+    });
+  }
+
+  const Rank me_;
+  PairwiseExchange exchange_;
+};
+
+class ElasticAveraging : public Strategy {
+ public:
+  void visit(Visitor& v) override {
+    v.choice("mode", config_.mode, {"sync", "async"},
+             "all pull at once, or each when it has taken its steps");
+    v.field("sync_every", config_.sync_every, kAtLeastOne, "steps between pulls");
+    v.field("moving_rate", config_.moving_rate, kFraction,
+            "share of the distance by which worker and centre move; 0: 0.9 / workers");
+    v.field("penalty", config_.penalty, kNotNegative,
+            "on the distance: gives the moving rate as optimizer.lr times this; 0: not used");
+  }
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    refuse_deterministic(task, "elastic_averaging");
+    if (config_.moving_rate > 0 && config_.penalty > 0)
+      throw ConfigError("strategy.penalty",
+                        "strategy.penalty and strategy.moving_rate both say how hard workers are "
+                        "pulled; give one of them");
+    if (config_.mode == "sync" && config_.moving_rate * static_cast<double>(cluster.workers) > 1)
+      throw ConfigError("strategy.moving_rate",
+                        fmt::format("strategy.moving_rate = {} times cluster.workers = {} is more "
+                                    "than 1: the centre would move beyond the workers; lower it, "
+                                    "or take strategy.mode = \"async\"",
+                                    config_.moving_rate, cluster.workers));
+    if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
+  }
+
+  Taxonomy taxonomy() const override {
+    if (config_.mode == "sync")
+      return {"peer-to-peer", "data", "decentralised", "synchronous", "ring"};
+    return {"client-server", "data", "decentralised", "asynchronous", "star"};
+  }
+
+  bool goes_on_without(Rank lost) const override { return config_.mode == "async" && lost != 0; }
+
+  StepCost step_cost(const Plan& plan) const override {
+    const size_t count = plan.architecture.parameter_count;
+    const auto bytes = static_cast<double>(count * sizeof(float));
+    const auto every = static_cast<double>(config_.sync_every);
+    if (config_.mode == "sync") {
+      const StepCost cost = averaging_cost(plan.cluster.workers, count);
+      return {.bytes_sent = cost.bytes_sent / every,
+              .messages = cost.messages / every,
+              .extra_memory = 2 * bytes};
+    }
+    const auto others = static_cast<double>(plan.cluster.workers - 1);  // rank 0 answers them
+    return {.bytes_sent = others * bytes / every,
+            .messages = others / every,
+            .extra_memory = 8 * bytes};
+  }
+
+  void run(Context& context) const override {
+    if (config_.mode == "sync") return SynchronousElastic(context, config_).run();
+    if (joined_from_the_start(context)) AsynchronousElastic(context, config_).run();
+  }
+
+ private:
+  ElasticAveragingConfig config_;
+};
+
+}  // namespace
+
+std::vector<Variant> elastic_averaging_variants() {
+  return {{"elastic-averaging", {}}, {"elastic-averaging-async", {"mode=async"}}};
+}
+
+std::unique_ptr<Strategy> make_elastic_averaging() { return std::make_unique<ElasticAveraging>(); }
+
+}  // namespace tutti

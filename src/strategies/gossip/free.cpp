@@ -1,0 +1,80 @@
+// Asynchronous gossip: each worker averages with one neighbour at a time and waits for nobody.
+//
+// While it goes on nobody knows the mean, so quality is that of rank 0's own parameters, measured
+// by rank 0 alone; at the end it is that of the mean of all.
+#include "core/random.h"
+#include "strategies/averaging.h"
+#include "strategies/gossip/gossip.h"
+#include "strategies/gossip/graph.h"
+#include "strategies/local_training.h"
+#include "strategies/pairwise.h"
+
+namespace tutti {
+namespace {
+
+class FreeGossip {
+ public:
+  FreeGossip(Context& context, const GossipConfig& config)
+      : context_(context),
+        graph_(graph(config.graph)),
+        me_(context.node.endpoint().rank()),
+        training_(context, Pace::kFree),
+        exchange_(context, context.model.parameters(), 0.5) {}
+
+  void run() {
+    const std::span<float> parameters = context_.model.parameters();
+    while (!training_.over() && !exchange_.stopped()) {
+      if (exchange_.idle()) ask_neighbour();
+      training_.gradient();
+      training_.update();
+      training_.end_step();
+      exchange_.set_steps(training_.steps());
+      exchange_.set_own_samples(training_.own_samples());
+      const bool asked = !exchange_.idle();
+      exchange_.accept(parameters);
+      exchange_.serve();
+      if (asked && exchange_.idle())
+        context_.recorder.measure("pair_distance", training_.steps(), exchange_.pair_distance());
+      training_.set_samples(exchange_.samples());
+      if (me_ == 0 && training_.due() && !training_.over())
+        if (training_.evaluate(std::span(&me_, 1))) exchange_.stop();
+    }
+    exchange_.finish(parameters);
+    training_.set_samples(exchange_.samples());
+    const Tag tag(Purpose::kParameters, 0, kMeanPart);
+    Averaging(context_, parameters.size()).average(parameters, tag);
+    training_.evaluate(context_.members);
+  }
+
+ private:
+  void ask_neighbour() {
+    const auto step = static_cast<uint64_t>(training_.steps());
+    const auto me = static_cast<size_t>(me_);
+    std::vector<size_t> neighbours =
+        graph_.mixing(exchange_.living().size(), me, step, context_.task.seed).to;
+    std::erase_if(neighbours, [&](size_t worker) { return !exchange_.living()[worker]; });
+    if (neighbours.empty()) return;
+    Random random(context_.task.seed, Stream::kGossip, static_cast<uint32_t>(step),
+                  static_cast<uint32_t>(me) + 1);
+    exchange_.request(static_cast<Rank>(neighbours[random.below(neighbours.size())]),
+                      context_.model.parameters());
+  }
+
+  // Parts of the exchange's own messages are 0 and 1.
+  static constexpr uint64_t kMeanPart = 2;
+
+  Context& context_;
+  const GraphEntry& graph_;
+  const Rank me_;
+  LocalTraining training_;
+  PairwiseExchange exchange_;
+};
+
+}  // namespace
+
+void gossip_freely(Context& context, const GossipConfig& config) {
+  if (!joined_from_the_start(context)) return;
+  FreeGossip(context, config).run();
+}
+
+}  // namespace tutti

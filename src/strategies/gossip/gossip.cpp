@@ -1,0 +1,92 @@
+#include "strategies/gossip/gossip.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "strategies/gossip/graph.h"
+#include "strategies/local_training.h"
+#include "strategies/pairwise.h"
+#include "strategies/synchronous.h"
+
+namespace tutti {
+namespace {
+
+class Gossip : public Strategy {
+ public:
+  void visit(Visitor& v) override {
+    std::vector<std::string_view> graphs;
+    for (const GraphEntry& entry : graph_catalog()) graphs.push_back(entry.name);
+    v.choice("graph", config_.graph, graphs, "who averages with whom");
+    v.choice("mode", config_.mode, {"sync", "async"},
+             "all in rounds, or in pairs without waiting for each other");
+    if (config_.mode == "async") return;
+    v.choice("exchange", config_.exchange, {"parameters", "gradients"}, "what is averaged");
+    if (config_.exchange == "parameters")
+      v.choice("order", config_.order, {"adapt_then_combine", "combine_then_adapt"},
+               "step, then average; or average while the gradient is computed, then step");
+  }
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    refuse_deterministic(task, "gossip");
+    if (config_.graph == "torus" && torus_rows(static_cast<size_t>(cluster.workers)) < 2)
+      throw ConfigError("strategy.graph",
+                        fmt::format("strategy.graph = \"torus\" needs workers that make a "
+                                    "rectangle, but cluster.workers = {} has no divisor; take "
+                                    "another number of workers, or another graph",
+                                    cluster.workers));
+    if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
+  }
+
+  Taxonomy taxonomy() const override {
+    return {"peer-to-peer", "data", "decentralised",
+            config_.mode == "sync" ? "synchronous" : "asynchronous", graph(config_.graph).name};
+  }
+
+  // Averaging gradients over all is synchronous for every optimizer; averaging parameters only for
+  // those that are linear in the gradient.
+  std::string equivalence(const TaskConfig& task) const override {
+    return config_.mode == "sync" && config_.graph == "complete" && config_.exchange == "gradients"
+               ? synchronous_class(task)
+               : "";
+  }
+
+  bool goes_on_without(Rank lost) const override { return config_.mode == "async" && lost != 0; }
+
+  StepCost step_cost(const Plan& plan) const override {
+    const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
+    if (config_.mode == "async")  // a request and an answer
+      return {.bytes_sent = 2 * bytes, .messages = 2, .extra_memory = 8 * bytes};
+    const auto workers = static_cast<size_t>(plan.cluster.workers);
+    size_t most = 0;
+    const GraphEntry& entry = graph(config_.graph);
+    for (size_t round = 0; round < std::max<size_t>(1, entry.period(workers)); ++round)
+      most = std::max(most, entry.mixing(workers, 0, round, plan.task.seed).to.size());
+    const auto peers = static_cast<double>(most);
+    return {.bytes_sent = peers * bytes, .messages = peers, .extra_memory = (peers + 1) * bytes};
+  }
+
+  void run(Context& context) const override {
+    if (context.node.endpoint().rank() == 0)
+      context.recorder.figure(
+          "spectral_gap",
+          spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+    config_.mode == "sync" ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
+  }
+
+ private:
+  GossipConfig config_;
+};
+
+}  // namespace
+
+std::vector<Variant> gossip_variants() {
+  return {{"gossip-ring", {"graph=ring"}},
+          {"gossip-exponential", {"graph=one_peer_exponential"}},
+          {"gossip-async", {"graph=complete", "mode=async"}}};
+}
+
+std::unique_ptr<Strategy> make_gossip() { return std::make_unique<Gossip>(); }
+
+}  // namespace tutti

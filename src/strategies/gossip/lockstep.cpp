@@ -1,0 +1,74 @@
+// Synchronous gossip. Its quality is that of the mean of all workers' parameters, which only an
+// all-reduce can tell; that is done where quality is measured, and its cost counts.
+#include "core/bytes.h"
+#include "strategies/averaging.h"
+#include "strategies/gossip/gossip.h"
+#include "strategies/gossip/neighbour_average.h"
+#include "strategies/local_training.h"
+
+namespace tutti {
+namespace {
+
+class LockstepGossip {
+ public:
+  LockstepGossip(Context& context, const GossipConfig& config)
+      : context_(context),
+        config_(config),
+        training_(context, Pace::kLockstep),
+        neighbours_(context.node, &context.watch, graph(config.graph), context.task.seed,
+                    context.model.parameters().size()),
+        averaging_(context, context.model.parameters().size()),
+        mean_(context.model.parameters().size()) {}
+
+  void run() {
+    context_.node.membership().end_waits_on_any_loss(true);
+    const bool gradients = config_.exchange == "gradients";
+    const bool adapt_first = config_.order == "adapt_then_combine";
+    const std::span<float> parameters = context_.model.parameters();
+    bool stop = false;
+    while (!stop) {
+      const auto round = static_cast<uint64_t>(training_.steps());
+      if (!gradients && !adapt_first) neighbours_.start(parameters, round);
+      training_.gradient([&](Range) { neighbours_.advance(); });
+      if (gradients) neighbours_.average(context_.model.gradients(), round);
+      if (!gradients && !adapt_first) neighbours_.finish();
+      training_.update();
+      if (!gradients && adapt_first) neighbours_.average(parameters, round);
+      training_.end_step();
+      stop = (training_.due() && measure()) || training_.over();
+    }
+    on_vectors(context_, 2, mean_.size(),
+               [&] { std::copy_n(mean_.data(), mean_.size(), parameters.begin()); });
+  }
+
+ private:
+  bool measure() {
+    const std::span<float> own = context_.model.parameters();
+    const auto step = static_cast<uint64_t>(training_.steps());
+    on_vectors(context_, 2, own.size(), [&] { std::copy(own.begin(), own.end(), mean_.data()); });
+    averaging_.average(mean_.span(), Tag(Purpose::kEvaluation, step, kMeanPart));
+    context_.recorder.measure("consensus_distance", training_.steps(),
+                              consensus_distance(context_, own, mean_.span(),
+                                                 Tag(Purpose::kEvaluation, step, kDistancePart)));
+    const ParametersInstead measured(context_, mean_.span());
+    return training_.evaluate(context_.members);
+  }
+
+  // Parts of an evaluation beside the two of compute.h.
+  static constexpr uint64_t kMeanPart = 2, kDistancePart = 3;
+
+  Context& context_;
+  const GossipConfig& config_;
+  LocalTraining training_;
+  NeighbourAverage neighbours_;
+  Averaging averaging_;
+  Buffer<float> mean_;
+};
+
+}  // namespace
+
+void gossip_in_lockstep(Context& context, const GossipConfig& config) {
+  LockstepGossip(context, config).run();
+}
+
+}  // namespace tutti

@@ -1,0 +1,180 @@
+#include "strategies/hogwild.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/exchange.h"
+#include "strategies/averaging.h"
+#include "strategies/local_training.h"
+
+namespace tutti {
+namespace {
+
+constexpr Rank kOwner = 0;  // the shared parameters are in its window
+constexpr size_t kLine = 64;
+
+// In a window: the gradients, which the model writes; what this worker tells the others; and in the
+// owner's, the parameters. All windows are alike.
+size_t lines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+size_t progress_offset(size_t count) { return lines(count * sizeof(float)); }
+size_t parameters_offset(size_t count) { return progress_offset(count) + kLine; }
+
+// What a worker tells the others. Only it writes here.
+struct Progress {
+  int64_t samples;
+  int64_t updates;
+  int64_t stop;
+};
+static_assert(sizeof(Progress) <= kLine);
+
+template <class T>
+T relaxed(T& value) {
+  return std::atomic_ref<T>(value).load(std::memory_order_relaxed);
+}
+template <class T>
+void set_relaxed(T& value, T to) {
+  std::atomic_ref<T>(value).store(to, std::memory_order_relaxed);
+}
+
+class HogwildWorker {
+ public:
+  explicit HogwildWorker(Context& context)
+      : context_(context),
+        me_(context.node.endpoint().rank()),
+        count_(context.model.parameters().size()),
+        training_(context, Pace::kFree),
+        shared_(values_in<float>(context.window->of(kOwner).subspan(parameters_offset(count_)))
+                    .first(count_)),
+        seen_(count_) {}
+
+  void run() {
+    context_.node.membership().end_waits_on_any_loss(true);
+    // All have the same initial parameters; windows begin with zeros.
+    if (me_ == kOwner) std::copy_n(context_.model.parameters().data(), count_, shared_.data());
+    meet(1);
+    while (!training_.over() && !stopped()) {
+      end_if_someone_is_lost();
+      const int64_t known = total(&Progress::updates);
+      read_parameters();
+      training_.gradient();
+      training_.update();
+      add_update();
+      const int64_t missed = total(&Progress::updates) - known;
+      training_.end_step(static_cast<double>(missed));
+      tell(&Progress::updates, training_.steps());
+      tell(&Progress::samples, training_.own_samples());
+      training_.set_samples(total(&Progress::samples));
+      if (me_ == kOwner && training_.due() && !training_.over()) measure();
+    }
+    meet(2);
+    read_parameters();
+    training_.set_samples(total(&Progress::samples));
+    training_.evaluate(context_.members);
+  }
+
+ private:
+  Progress& progress(Rank rank) {
+    return values_in<Progress>(
+        context_.window->of(rank).subspan(progress_offset(count_), kLine))[0];
+  }
+  void tell(int64_t Progress::*field, int64_t value) { set_relaxed(progress(me_).*field, value); }
+  int64_t total(int64_t Progress::*field) {
+    int64_t sum = 0;
+    for (const Rank rank : context_.members) sum += relaxed(progress(rank).*field);
+    return sum;
+  }
+  bool stopped() { return relaxed(progress(kOwner).stop) != 0; }
+
+  void read_parameters() {
+    on_vectors(context_, 3, count_, [&] {
+      float* own = context_.model.parameters().data();
+      for (size_t i = 0; i < count_; ++i) own[i] = seen_.data()[i] = relaxed(shared_[i]);
+    });
+  }
+
+  // What the optimizer did to the parameters that were read is done to those that are there now.
+  // Others stay untouched, so sparse updates seldom meet.
+  void add_update() {
+    on_vectors(context_, 4, count_, [&] {
+      const float* own = context_.model.parameters().data();
+      for (size_t i = 0; i < count_; ++i)
+        if (const float change = own[i] - seen_.data()[i]; change != 0)
+          set_relaxed(shared_[i], relaxed(shared_[i]) + change);
+    });
+  }
+
+  // Rank 0 measures what it sees, alone; the others go on.
+  void measure() {
+    read_parameters();
+    if (training_.evaluate(std::span(&me_, 1))) tell(&Progress::stop, 1);
+  }
+
+  // Nobody goes on before all have come; what they wrote before is visible afterwards.
+  void meet(uint64_t number) {
+    PhaseScope scope(context_.watch, Phase::kWait);
+    context_.window->post(0, number);
+    for (const Rank rank : context_.members) {
+      Completion completion = context_.window->await(rank, 0, number, context_.node.timeout_s());
+      completion.tag = Tag(Purpose::kControl, static_cast<uint64_t>(training_.steps()));
+      require_done(context_.node, completion);
+    }
+  }
+
+  // Training waits for nobody, so it has to look.
+  void end_if_someone_is_lost() {
+    while (const auto event = context_.node.membership().next_event())
+      if (event->kind == MemberEvent::Kind::kLost)
+        throw FabricError(FabricError::Kind::kPeerLost, event->rank,
+                          fmt::format("lost rank {}", event->rank));
+  }
+
+  Context& context_;
+  const Rank me_;
+  const size_t count_;
+  LocalTraining training_;
+  std::span<float> shared_;
+  Buffer<float> seen_;  // the parameters as this worker read them
+};
+
+class Hogwild : public Strategy {
+ public:
+  void visit(Visitor&) override {}
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    refuse_deterministic(task, "hogwild");
+    if (cluster.fabric != "process")
+      throw ConfigError("cluster.fabric",
+                        fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
+                                    "same memory at once, which cluster.fabric = \"{}\" does not "
+                                    "have; set it to \"process\", or choose another strategy",
+                                    cluster.fabric));
+  }
+
+  Taxonomy taxonomy() const override {
+    return {"single node", "data", "centralised", "asynchronous", "shared memory"};
+  }
+
+  size_t window_bytes(const Plan& plan) const override {
+    const size_t count = plan.architecture.parameter_count;
+    return parameters_offset(count) + lines(count * sizeof(float));
+  }
+
+  StepCost step_cost(const Plan& plan) const override {
+    const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
+    return {.extra_memory = 2 * bytes};  // as read, and shared
+  }
+
+  void run(Context& context) const override { HogwildWorker(context).run(); }
+};
+
+}  // namespace
+
+std::vector<Variant> hogwild_variants() { return {{"hogwild", {}}}; }
+
+std::unique_ptr<Strategy> make_hogwild() { return std::make_unique<Hogwild>(); }
+
+}  // namespace tutti

@@ -1,0 +1,120 @@
+#include "strategies/local_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace tutti {
+
+LocalTraining::LocalTraining(Context& context, Pace pace)
+    : context_(context),
+      pace_(pace),
+      batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
+               context.task.seed, !context.node.clock().cost_only()),
+      schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
+      optimizer_(make_optimizer(context.optimizer, context.model.parameters().size())),
+      started_s_(context.node.clock().now()),
+      next_evaluation_(context.task.eval_every) {
+  begin_epoch();
+}
+
+void LocalTraining::begin_epoch() {
+  // At a free pace a fast worker goes through its share more often than the task has epochs.
+  batches_.begin_epoch(epoch_, schedule_.global_batch(std::min(epoch_, context_.task.epochs - 1)));
+}
+
+double LocalTraining::epoch() const {
+  if (pace_ == Pace::kFree)
+    return static_cast<double>(samples_) / static_cast<double>(context_.data.splits.train.size());
+  return static_cast<double>(epoch_) +
+         static_cast<double>(step_) / static_cast<double>(batches_.steps());
+}
+
+bool LocalTraining::over() const {
+  const TaskConfig& task = context_.task;
+  if (pace_ == Pace::kLockstep)
+    return epoch_ == task.epochs || (task.max_steps > 0 && steps_ == task.max_steps);
+  const auto all = task.epochs * static_cast<int64_t>(context_.data.splits.train.size());
+  return samples_ >= (task.max_steps > 0 ? std::min(all, task.max_steps * task.global_batch) : all);
+}
+
+double LocalTraining::rate() const {
+  return schedule_.rate(std::min(epoch(), static_cast<double>(context_.task.epochs)));
+}
+
+void LocalTraining::gradient(const Model::Ready& ready) {
+  began_s_ = elapsed_s();
+  const auto share = batches_.share(step_, context_.node.endpoint().rank());
+  const auto scale =
+      static_cast<float>(context_.cluster.workers) / static_cast<float>(batches_.count(step_));
+  batch_.step = static_cast<uint64_t>(steps_);
+  if (context_.node.clock().cost_only())
+    batch_.samples.assign(share.begin(), share.end());
+  else
+    context_.data.dataset->gather(share, batch_);
+  const double loss = compute_gradient(context_, batch_, scale, ready);
+  if (!std::isfinite(loss))
+    throw DivergedError(
+        fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
+  loss_ = share.empty() ? 0 : loss / static_cast<double>(share.size());
+  rate_ = rate();
+}
+
+void LocalTraining::update() {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  if (!context_.node.clock().cost_only())
+    optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate_);
+  charge_update(context_, context_.model.parameters().size());
+}
+
+void LocalTraining::end_step(double staleness) {
+  ++steps_;
+  own_samples_ += static_cast<int64_t>(batch_.size());
+  if (pace_ == Pace::kLockstep) samples_ += batches_.count(step_);
+  if (++step_ == batches_.steps()) {
+    ++epoch_;
+    step_ = 0;
+    if (pace_ == Pace::kFree || epoch_ < context_.task.epochs) begin_epoch();
+  }
+  context_.recorder.applied(
+      {.round = steps_, .staleness = staleness, .age_s = elapsed_s() - began_s_});
+  context_.recorder.step(
+      {.step = steps_, .time_s = elapsed_s(), .loss = loss_, .rate = rate_, .samples = samples_});
+}
+
+bool LocalTraining::evaluate(std::span<const Rank> members) {
+  const double now = epoch();
+  while (next_evaluation_ <= now + 1e-9) next_evaluation_ += context_.task.eval_every;
+  const Quality quality = evaluate_among(
+      context_, members, context_.data.splits.validation,
+      // At a free pace steps differ, but all evaluate together only once, at the end.
+      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? 0 : static_cast<uint64_t>(steps_),
+          kValidationPart));
+  context_.recorder.evaluation({.step = steps_,
+                                .time_s = elapsed_s(),
+                                .epoch = now,
+                                .samples = samples_,
+                                .loss = quality.loss,
+                                .quality = quality.quality});
+  return context_.task.stop_at_target && reached(context_, quality.quality);
+}
+
+void refuse_deterministic(const TaskConfig& task, std::string_view strategy) {
+  if (task.deterministic)
+    throw ConfigError("task.deterministic",
+                      fmt::format("task.deterministic = true asks for the same result on any "
+                                  "number of workers, but with strategy.kind = \"{}\" each has "
+                                  "parameters of its own; set it to false, or choose allreduce",
+                                  strategy));
+}
+
+void ParametersInstead::swap() {
+  if (context_.node.clock().cost_only()) return;
+  const std::span<float> parameters = context_.model.parameters();
+  std::swap_ranges(parameters.begin(), parameters.end(), own_.begin());
+}
+
+}  // namespace tutti

@@ -1,0 +1,248 @@
+#include "strategies/pairwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+#include "fabric/exchange.h"
+#include "strategies/averaging.h"
+
+namespace tutti {
+namespace {
+
+constexpr Rank kKeeper = 0;  // of the record
+constexpr Tag kRequest(Purpose::kParameters, 0, 0);
+constexpr Tag kAnswer(Purpose::kParameters, 0, 1);
+constexpr Tag kEnded(Purpose::kControl, 0, 0);
+constexpr Tag kMembers(Purpose::kControl, 0, 1);
+
+// A message above kEagerBytes travels once its receive is posted, so a few are posted at a time.
+constexpr int64_t kMostIncoming = 4;
+
+}  // namespace
+
+PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, double weight)
+    : context_(context),
+      me_(context.node.endpoint().rank()),
+      count_(context.model.parameters().size()),
+      served_(served),
+      weight_(static_cast<float>(weight)),
+      facts_(static_cast<size_t>(context.cluster.workers) + 1),
+      living_(static_cast<size_t>(context.cluster.workers), true),
+      sent_(message_bytes()),
+      answered_(message_bytes()) {
+  if (served_.empty()) return;
+  for (int64_t i = 0; i < std::min(kMostIncoming, context.cluster.workers - 1); ++i) {
+    Letter& incoming = incoming_.emplace_back();
+    incoming.message = Buffer<std::byte>(message_bytes());
+    incoming.handle = context_.node.endpoint().receive(kAnyRank, kRequest, incoming.message.span());
+  }
+}
+
+std::span<float> PairwiseExchange::values_of(Buffer<std::byte>& message) {
+  return values_in<float>(message.span().subspan(facts_bytes()));
+}
+
+void PairwiseExchange::write_facts(std::span<std::byte> message) const {
+  std::memcpy(message.data(), facts_.data(), facts_.size() * sizeof(int64_t));
+}
+
+void PairwiseExchange::learn(std::span<const std::byte> message) {
+  for (size_t i = 0; i < facts_.size(); ++i) {
+    int64_t fact = 0;
+    std::memcpy(&fact, message.data() + i * sizeof(int64_t), sizeof(int64_t));
+    facts_[i] = std::max(facts_[i], fact);
+  }
+}
+
+void PairwiseExchange::set_own_samples(int64_t samples) {
+  facts_[static_cast<size_t>(me_) + 1] = samples;
+}
+
+int64_t PairwiseExchange::samples() const {
+  int64_t sum = 0;
+  for (size_t i = 1; i < facts_.size(); ++i) sum += facts_[i];
+  return sum;
+}
+
+void PairwiseExchange::lose(Rank rank) {
+  if (rank == kKeeper)
+    throw FabricError(FabricError::Kind::kPeerLost, kKeeper,
+                      "lost rank 0, which keeps the record of the run");
+  if (living_[static_cast<size_t>(rank)])
+    context_.log.warn(fmt::format("lost rank {}; going on without it", rank));
+  living_[static_cast<size_t>(rank)] = false;  // for good, also if it comes back
+}
+
+void PairwiseExchange::note_losses() {
+  while (const auto event = context_.node.membership().next_event())
+    if (event->kind == MemberEvent::Kind::kLost) lose(event->rank);
+}
+
+void PairwiseExchange::request(Rank peer, std::span<const float> own) {
+  TUTTI_CHECK(idle());
+  write_facts(sent_.span());
+  on_vectors(context_, 2, own.size(),
+             [&] { std::copy(own.begin(), own.end(), values_of(sent_).begin()); });
+  requested_at_ = steps_;
+  requested_s_ = context_.node.clock().now();
+  answer_ = context_.node.endpoint().receive(peer, kAnswer, answered_.span());
+  request_ = context_.node.endpoint().send(peer, kRequest, sent_.span());
+}
+
+void PairwiseExchange::serve() {
+  note_losses();
+  Endpoint& endpoint = context_.node.endpoint();
+  for (Letter& incoming : incoming_)
+    while (const auto completion = endpoint.test(incoming.handle)) answer(incoming, *completion);
+  // An answer that could not be delivered was for somebody who is gone.
+  for (Letter& outgoing : answers_)
+    if (outgoing.handle.pending()) endpoint.test(outgoing.handle);
+}
+
+void PairwiseExchange::answer(Letter& incoming, const Completion& completion) {
+  Endpoint& endpoint = context_.node.endpoint();
+  if (completion.state == State::kDone && living_[static_cast<size_t>(completion.peer)]) {
+    auto free = std::find_if(answers_.begin(), answers_.end(),
+                             [](const Letter& o) { return !o.handle.pending(); });
+    if (free == answers_.end()) {
+      answers_.emplace_back().message = Buffer<std::byte>(message_bytes());
+      free = answers_.end() - 1;
+    }
+    learn(incoming.message.span());
+    write_facts(free->message.span());
+    on_vectors(context_, 4, count_, [&] {
+      const std::span<const float> theirs = values_of(incoming.message);
+      const std::span<float> moved = values_of(free->message);
+      for (size_t i = 0; i < count_; ++i) {
+        moved[i] = weight_ * (theirs[i] - served_[i]);
+        served_[i] += moved[i];
+      }
+    });
+    free->handle = endpoint.send(completion.peer, kAnswer, free->message.span());
+  }
+  incoming.handle = endpoint.receive(kAnyRank, kRequest, incoming.message.span());
+}
+
+void PairwiseExchange::accept(std::span<float> own) {
+  Endpoint& endpoint = context_.node.endpoint();
+  if (request_.pending()) endpoint.test(request_);
+  if (!answer_.pending()) return;
+  if (const auto completion = endpoint.test(answer_)) take(*completion, own);
+}
+
+void PairwiseExchange::take(const Completion& completion, std::span<float> own) {
+  if (completion.state != State::kDone) return lose(completion.peer);
+  learn(answered_.span());
+  double squares = 0;
+  on_vectors(context_, 3, count_, [&] {
+    const std::span<const float> moved = values_of(answered_);
+    for (size_t i = 0; i < count_; ++i) {
+      own[i] -= moved[i];
+      squares += double{moved[i]} * double{moved[i]};
+    }
+  });
+  distance_ = std::sqrt(squares) / double{weight_};
+  context_.recorder.applied({.round = requested_at_,
+                             .staleness = static_cast<double>(steps_ - requested_at_),
+                             .age_s = context_.node.clock().now() - requested_s_});
+}
+
+std::pair<size_t, Completion> PairwiseExchange::wait_serving(std::vector<Handle>& awaited) {
+  PhaseScope scope(context_.watch, Phase::kWait);
+  for (;;) {
+    serve();
+    std::vector<Handle> all;
+    for (Handle& handle : awaited) all.push_back(std::move(handle));
+    for (Letter& incoming : incoming_) all.push_back(std::move(incoming.handle));
+    const auto [index, completion] =
+        context_.node.endpoint().wait_any(all, context_.node.timeout_s());
+    for (size_t i = 0; i < awaited.size(); ++i) awaited[i] = std::move(all[i]);
+    for (size_t i = 0; i < incoming_.size(); ++i)
+      incoming_[i].handle = std::move(all[awaited.size() + i]);
+    if (completion.state == State::kTimedOut || index < awaited.size()) return {index, completion};
+    answer(incoming_[index - awaited.size()], completion);
+  }
+}
+
+void PairwiseExchange::finish(std::span<float> own) {
+  if (answer_.pending()) {
+    std::vector<Handle> last(1);
+    last[0] = std::move(answer_);
+    const Completion completion = wait_serving(last).second;
+    if (completion.state == State::kTimedOut) require_done(context_.node, completion);
+    take(completion, own);
+  }
+  if (me_ == kKeeper)
+    finish_as_keeper();
+  else
+    finish_as_worker();
+  std::erase_if(context_.members, [&](Rank rank) { return !living_[static_cast<size_t>(rank)]; });
+}
+
+void PairwiseExchange::finish_as_keeper() {
+  std::vector<std::vector<int64_t>> reports(living_.size(), facts_);
+  std::vector<Handle> ended(living_.size());
+  size_t open = 0;
+  for (size_t rank = 1; rank < living_.size(); ++rank) {
+    if (!living_[rank]) continue;
+    ended[rank] = context_.node.endpoint().receive(static_cast<Rank>(rank), kEnded,
+                                                   writable_bytes_of<int64_t>(reports[rank]));
+    ++open;
+  }
+  while (open > 0) {
+    const auto [rank, completion] = wait_serving(ended);
+    if (completion.state == State::kTimedOut) {
+      const auto late = std::find_if(ended.begin(), ended.end(),
+                                     [](const Handle& handle) { return handle.pending(); });
+      throw FabricError(FabricError::Kind::kTimedOut, static_cast<Rank>(late - ended.begin()),
+                        fmt::format("rank {} has not ended its training for {} s; if it is only "
+                                    "slow, raise cluster.timeout",
+                                    late - ended.begin(), context_.node.timeout_s()));
+    }
+    --open;
+    if (completion.state == State::kDone)
+      learn(bytes_of<int64_t>(reports[rank]));
+    else
+      lose(static_cast<Rank>(rank));
+  }
+  std::vector<std::byte> flags(living_.size());
+  for (size_t rank = 0; rank < flags.size(); ++rank) flags[rank] = std::byte(living_[rank] ? 1 : 0);
+  for (size_t rank = 1; rank < living_.size(); ++rank) {
+    if (!living_[rank]) continue;
+    Handle handle = context_.node.endpoint().send(static_cast<Rank>(rank), kMembers, flags);
+    // Who is lost from now on ends the run: what follows is agreed upon with all of them.
+    require_done(context_.node, context_.node.endpoint().wait(handle, context_.node.timeout_s()));
+  }
+}
+
+void PairwiseExchange::finish_as_worker() {
+  std::vector<std::byte> flags(living_.size());
+  std::vector<Handle> told(1);
+  told[0] = context_.node.endpoint().receive(kKeeper, kMembers, flags);
+  Handle ended = context_.node.endpoint().send(kKeeper, kEnded, bytes_of<int64_t>(facts_));
+  require_done(context_.node, wait_serving(told).second);
+  for (size_t rank = 0; rank < living_.size(); ++rank) living_[rank] = flags[rank] != std::byte{0};
+}
+
+bool joined_from_the_start(Context& context) {
+  const Rank me = context.node.endpoint().rank();
+  if (context.node.membership().incarnation(me) == 0) return true;
+  context.log.warn("came back after a crash; the others go on without this node");
+  context.members.clear();
+  return false;
+}
+
+void refuse_cost_only(const ClusterConfig& cluster, std::string_view setting) {
+  if (cluster.cost_only)
+    throw ConfigError("cluster.cost_only",
+                      fmt::format("{} decides by what is in the messages when training ends, but "
+                                  "with cluster.cost_only = true they are empty; set it to false, "
+                                  "or take the synchronous mode",
+                                  setting));
+}
+
+}  // namespace tutti

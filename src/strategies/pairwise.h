@@ -1,0 +1,93 @@
+// Averaging in pairs without waiting: the exchange of asynchronous gossip and elastic averaging.
+//
+// A worker sends its values to a peer and goes on training. The peer, when it gets to it, moves its
+// own values y by m = weight (x - y) and answers with m; the worker, when that arrives, moves by
+// -m. So the sum of all values stays, whatever has happened to either in between. Nobody waits for
+// an answer without answering others, and each has one request under way at most: there is no cycle
+// to be stuck in, and no need for the graph to have two sides (as in Lian et al., "Asynchronous
+// decentralized parallel stochastic gradient descent", ICML 2018, which blocks).
+//
+// Messages also carry on how many samples each worker has trained, as far as their sender knows: so
+// all learn of the end of training without anybody counting for them. The end itself is agreed with
+// rank 0, which keeps the record: a worker that is lost is left out, without rank 0 there is none.
+#pragma once
+
+#include <deque>
+
+#include "core/bytes.h"
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+class PairwiseExchange {
+ public:
+  // `served` are the values that requests from peers move; empty: this node gets none.
+  PairwiseExchange(Context& context, std::span<float> served, double weight);
+
+  bool idle() const { return !answer_.pending() && !request_.pending(); }
+  // Sends `own` to `peer`, which must be among the living. Only while idle.
+  void request(Rank peer, std::span<const float> own);
+  // Never blocks: serves requests that have arrived.
+  void serve();
+  // Never blocks: moves `own` by the answer if it has arrived.
+  void accept(std::span<float> own);
+
+  const std::vector<bool>& living() const { return living_; }
+  // What is known of the progress of all.
+  void set_own_samples(int64_t samples);
+  int64_t samples() const;
+  void stop() { facts()[0] = 1; }
+  bool stopped() const { return facts_.front() != 0; }
+  // Steps of this node so far: what the staleness of an answer is counted in.
+  void set_steps(int64_t steps) { steps_ = steps; }
+  // The root of the mean square distance between two workers, by the last answer.
+  double pair_distance() const { return distance_; }
+
+  // Collective, after training: until every living worker has ended. Members of the context are
+  // then those that are left, the same on all of them. `own` takes the last answer.
+  void finish(std::span<float> own);
+
+ private:
+  struct Letter {
+    Buffer<std::byte> message;
+    Handle handle;  // after the message: cancelled before it goes
+  };
+
+  std::span<int64_t> facts() { return facts_; }
+  size_t facts_bytes() const { return facts_.size() * sizeof(int64_t); }
+  size_t message_bytes() const { return facts_bytes() + count_ * sizeof(float); }
+  std::span<float> values_of(Buffer<std::byte>& message);
+  void write_facts(std::span<std::byte> message) const;
+  void learn(std::span<const std::byte> message);
+  void answer(Letter& incoming, const Completion& completion);
+  void take(const Completion& completion, std::span<float> own);
+  void note_losses();
+  void lose(Rank rank);
+  // Blocks until one of `awaited` has ended, serving requests meanwhile.
+  std::pair<size_t, Completion> wait_serving(std::vector<Handle>& awaited);
+  void finish_as_keeper();
+  void finish_as_worker();
+
+  Context& context_;
+  const Rank me_;
+  const size_t count_;
+  std::span<float> served_;
+  const float weight_;
+  std::vector<int64_t> facts_;  // whether to stop, and the samples of each worker
+  std::vector<bool> living_;
+  int64_t steps_ = 0, requested_at_ = 0;
+  double requested_s_ = 0, distance_ = 0;
+  Buffer<std::byte> sent_, answered_;
+  std::deque<Letter> incoming_;
+  std::deque<Letter> answers_;  // under way
+  Handle request_, answer_;     // last: cancelled before their buffers go
+};
+
+// False on a worker that was lost and came back: the others have gone on without it, and it takes
+// no part any more.
+bool joined_from_the_start(Context& context);
+
+// Throws ConfigError when only costs are simulated. `setting` is what needs the contents.
+void refuse_cost_only(const ClusterConfig& cluster, std::string_view setting);
+
+}  // namespace tutti
