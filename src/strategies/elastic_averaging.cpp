@@ -53,8 +53,8 @@ class SynchronousElastic : ElasticWorker {
  public:
   SynchronousElastic(Context& context, const ElasticAveragingConfig& config)
       : ElasticWorker(context, config, Pace::kLockstep),
-        averaging_(context, parameters_.size()),
-        distance_(parameters_.size()) {}
+        distance_(parameters_.size()),
+        averaging_(context, parameters_.size()) {}
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);
@@ -98,8 +98,8 @@ class SynchronousElastic : ElasticWorker {
     });
   }
 
-  Averaging averaging_;
   Buffer<float> distance_;  // of this worker from the centre, then of all on average
+  Averaging averaging_;     // of it: cancelled before the buffer goes
 };
 
 // Whenever a worker comes: m = a (x_i - c);  c' = c + m;  x_i' = x_i - m.

@@ -218,6 +218,20 @@ TEST(AsyncGossip, DoesNotWaitForAStraggler) {
   EXPECT_GT(record.nodes[1].steps, 5 * record.nodes[2].steps);
 }
 
+// What docs/decentralised.md says of the two recipes. Virtual time, so it replays exactly.
+TEST(AsyncGossip, FinishesTheStragglersRecipeTwoAndAHalfTimesSoonerThanARing) {
+  const auto seconds = [](const std::string& recipe, const Settings& settings) {
+    Job job = load_job(std::string(TUTTI_SOURCE) + "/recipes/" + recipe, settings);
+    const RunRecord record = run_job(job);
+    EXPECT_EQ(record.status, "done") << record.error;
+    double longest = 0;
+    for (const NodeReport& node : record.nodes) longest = std::max(longest, node.total_s);
+    return longest;
+  };
+  EXPECT_GT(seconds("stragglers.toml", {"strategy.topology=ring"}),
+            2.5 * seconds("stragglers-gossip.toml", {}));
+}
+
 TEST(AsyncGossip, StopsEverywhereWhenTheTargetIsReached) {
   const RunRecord record =
       run(logistic_task() + Settings{"strategy.kind=gossip", "strategy.mode=async",

@@ -17,8 +17,8 @@ class LockstepGossip {
         training_(context, Pace::kLockstep),
         neighbours_(context.node, &context.watch, graph(config.graph), context.task.seed,
                     context.model.parameters().size()),
-        averaging_(context, context.model.parameters().size()),
-        mean_(context.model.parameters().size()) {}
+        mean_(context.model.parameters().size()),
+        averaging_(context, context.model.parameters().size()) {}
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);
@@ -61,8 +61,8 @@ class LockstepGossip {
   const GossipConfig& config_;
   LocalTraining training_;
   NeighbourAverage neighbours_;
-  Averaging averaging_;
   Buffer<float> mean_;
+  Averaging averaging_;  // of it: cancelled before the buffer goes
 };
 
 }  // namespace
