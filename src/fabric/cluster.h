@@ -13,7 +13,7 @@ namespace tutti {
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
   std::string kind = "constant";  // constant | random | pause | drift
-  int64_t node = -1;              // -1: every node
+  int64_t node = -1;              // -1: every worker
   double factor = 2;              // how many times slower
   double probability = 0.1;       // random: share of the steps that are slow
   std::string distribution = "fixed";  // random: fixed | uniform | exponential | lognormal
@@ -58,10 +58,15 @@ struct ClusterConfig {
 
 void visit(Visitor& visitor, ClusterConfig& config);
 
-// Throws ConfigError naming the two settings that contradict each other.
-void validate_cluster(const ClusterConfig& config);
+// Throws ConfigError naming the two settings that contradict each other. `nodes` counts the workers
+// and the nodes that a strategy has besides them.
+void validate_cluster(const ClusterConfig& config, int64_t nodes);
 
-// The rack of a node: nodes are dealt to racks in contiguous, nearly equal groups of hosts.
+// Nodes besides the workers have ranks from `workers` on and a host and a link each.
+int64_t host_of(const ClusterConfig& config, int64_t node);
+
+// The rack of a node: workers are dealt to racks in contiguous, nearly equal groups of hosts, and
+// nodes besides them to all racks in turn.
 int64_t rack_of(const ClusterConfig& config, int64_t node);
 
 }  // namespace tutti

@@ -23,9 +23,21 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // The one reason to name when nodes ended in different ways. A node that diverged takes its peers
-// with it, and a lost node makes the others fail: the cause comes before its consequences.
-void judge(RunRecord& record) {
+// with it, and a lost node makes the others fail: the cause comes before its consequences. Where
+// the strategy goes on without lost nodes, they are only noted.
+void judge(RunRecord& record, const Job& job) {
   record.status = "done";
+  const std::vector<std::string> roles = job.strategy->roles(job.cluster);
+  bool somebody_done = false, fatal = false;
+  for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
+    const NodeOutcome::Kind kind = record.outcomes[rank].kind;
+    if (kind == NodeOutcome::Kind::kLost) record.lost.push_back(static_cast<int>(rank));
+    somebody_done = somebody_done || kind == NodeOutcome::Kind::kDone;
+    fatal = fatal ||
+            (kind != NodeOutcome::Kind::kDone &&
+             !(kind == NodeOutcome::Kind::kLost && job.strategy->goes_on_without(roles[rank])));
+  }
+  if (somebody_done && !fatal) return;
   const auto find = [&](auto matches) -> bool {
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
       const NodeOutcome& outcome = record.outcomes[rank];
@@ -120,7 +132,7 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
     if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));
   const FabricFigures figures = fabric->figures();
   record.startup_s = load_s + figures.startup_s;
-  judge(record);
+  judge(record, job);
   add_energy(record, job, figures);
   add_footprint(record, job);
   record.wall_s = seconds_since(data_start);

@@ -38,8 +38,8 @@ struct QualityFigures {
 QualityFigures quality_of(const RunRecord& record, const Job& job) {
   QualityFigures figures;
   for (const NodeReport& node : record.nodes) {
-    if (node.rank != 0) continue;
     if (node.test_quality >= 0) figures.final_test = node.test_quality;
+    if (&node != scribe_of(record.nodes)) continue;
     for (const EvaluationRow& row : node.evaluations) {
       const bool better =
           std::isnan(figures.best) ||
@@ -155,6 +155,8 @@ json to_json(const RunRecord& record, Job& job) {
         {"histogram", fresh.histogram}}},
       {"age_s", {{"mean", fresh.age_mean_s}, {"max", fresh.age_max_s}}},
       {"update_order", fresh.disorder},
+      {"counters", counters_of_all(record.nodes)},
+      {"lost", record.lost},
       {"energy", {{"joules", record.joules}, {"method", record.energy_method}}},
       {"co2e", {{"grams", record.co2e.value}, {"method", record.co2e.method}}},
       {"cost",

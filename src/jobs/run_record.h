@@ -31,6 +31,7 @@ struct RunRecord {
   Figure cost;                    // in the currency of the job
   std::vector<NodeReport> nodes;  // those that reported
   std::vector<NodeOutcome> outcomes;
+  std::vector<int> lost;  // ranks that did not see the end
 };
 
 nlohmann::json to_json(const RunRecord& record, Job& job);

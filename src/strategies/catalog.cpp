@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "strategies/allreduce.h"
+#include "strategies/parameter_server/parameter_server.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -12,6 +13,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
       {"solo", "one worker alone: the baseline", make_solo, solo_variants},
       {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
        allreduce_variants},
+      {"parameter_server", "servers hold the parameters; workers push gradients and pull them",
+       make_parameter_server, parameter_server_variants},
   };
   return entries;
 }
@@ -25,6 +28,10 @@ std::unique_ptr<Strategy> make_strategy(std::string_view kind) {
 std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
   return std::vector<std::string>(static_cast<size_t>(cluster.workers), "worker");
 }
+
+void Strategy::validate_optimizer(const OptimizerConfig&) const {}
+
+bool Strategy::goes_on_without(std::string_view) const { return false; }
 
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 

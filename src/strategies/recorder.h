@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace tutti {
@@ -61,9 +63,12 @@ class Recorder {
     if (on_evaluation_) on_evaluation_(row);
   }
   void applied(const Applied& update);
+  // Counts an event that the strategy gives a name to; the run record shows the totals.
+  void count(const std::string& name, int64_t times = 1) { counters_[name] += times; }
 
   const std::vector<StepRow>& steps() const { return steps_; }
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
+  const std::map<std::string, int64_t>& counters() const { return counters_; }
   Freshness freshness() const;
 
  private:
@@ -71,6 +76,7 @@ class Recorder {
   OnEvaluation on_evaluation_;
   std::vector<StepRow> steps_;
   std::vector<EvaluationRow> evaluations_;
+  std::map<std::string, int64_t> counters_;
   std::vector<int64_t> rounds_;  // of the updates, in the order they were applied
   double staleness_sum_ = 0, age_sum_s_ = 0;
   Freshness totals_;

@@ -63,9 +63,13 @@ class Strategy {
   virtual void visit(Visitor& visitor) = 0;  // its keys below [strategy], all but `kind`
   // Throws ConfigError naming the settings that contradict each other.
   virtual void validate(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
+  // The same for the optimizer. By default every one will do.
+  virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
+  // True when the loss of a node of this role does not end the run for the others.
+  virtual bool goes_on_without(std::string_view role) const;
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;

@@ -26,6 +26,11 @@ std::vector<Variant> equivalent_strategies() {
     variants.push_back({std::string(entry.name),
                         {"strategy.kind=allreduce", "strategy.topology=" + std::string(entry.name)},
                         {1, 2, 3, 8}});
+  for (const char* servers : {"1", "3"})
+    variants.push_back(
+        {"parameter_server" + std::string(servers),
+         {"strategy.kind=parameter_server", "strategy.servers=" + std::string(servers)},
+         {1, 2, 3, 8}});
   return variants;
 }
 
@@ -83,6 +88,16 @@ TEST_P(EveryOptimizer, IsBitwiseSolo) {
                      on("process", 3)));
 }
 
+// On shards, where each server has its part of the state. Clipping needs the whole gradient.
+TEST_P(EveryOptimizer, IsBitwiseSoloOnServers) {
+  const Settings task = logistic_task() + kDeterministic +
+                        Settings{"optimizer.kind=" + GetParam(), "optimizer.lr=0.01",
+                                 "optimizer.weight_decay=0.01", "optimizer.schedule=cosine"};
+  EXPECT_EQ(checksum(task + solo() + on("virtual", 1)),
+            checksum(task + Settings{"strategy.kind=parameter_server", "strategy.servers=2"} +
+                     on("process", 3)));
+}
+
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
   for (const OptimizerEntry& entry : optimizer_catalog()) names.emplace_back(entry.name);
@@ -102,6 +117,10 @@ TEST(EquivalenceLeNet, IsBitwiseSoloInTwoTopologiesAndBothFabrics) {
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("virtual", 3)), expected);
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=direct"} + on("process", 2)), expected);
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("process", 4)), expected);
+  const Settings servers = {"strategy.kind=parameter_server", "strategy.servers=2"};
+  EXPECT_EQ(checksum(task + servers + on("process", 2)), expected);
+  EXPECT_EQ(checksum(task + servers + Settings{"strategy.shards=layers"} + on("virtual", 3)),
+            expected);
 }
 
 TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {
@@ -111,10 +130,14 @@ TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {
 
 // Quality is a sum of integers: the same whoever evaluates which samples, whatever their size.
 TEST(EquivalenceEvaluation, DoesNotDependOnTheWorkersNorCallLargeErrorsDivergence) {
-  const Settings task = {"task.data.kind=synthetic-linear", "task.data.samples=4000",
-                         "task.data.features=4",            "task.data.noise=1e6",
-                         "task.model=linear",               "task.global_batch=100",
-                         "optimizer.lr=0.01",               "task.deterministic=true"};
+  const Settings task = {"task.data.kind=synthetic-linear",
+                         "task.data.samples=4000",
+                         "task.data.features=4",
+                         "task.data.noise=1e6",
+                         "task.model=linear",
+                         "task.global_batch=100",
+                         "optimizer.lr=0.01",
+                         "task.deterministic=true"};
   const RunRecord alone = run(task + solo() + on("process", 1));
   const RunRecord five = run(task + Settings{"strategy.topology=tree"} + on("virtual", 5));
   ASSERT_EQ(alone.status, "done") << alone.error;
@@ -162,17 +185,19 @@ TEST(EquivalenceFloat, StaysWithinTheDerivedBound) {
     largest_feature = std::max(largest_feature, std::abs(double{value}));
   largest_weight = std::max(largest_weight, 1.0);
 
+  std::vector<Settings> strategies = {{"strategy.kind=parameter_server", "strategy.servers=2"}};
   for (const char* topology : {"ring", "butterfly", "tree", "all_to_all", "direct"})
+    strategies.push_back({"strategy.topology=" + std::string(topology)});
+  for (const Settings& strategy : strategies)
     for (const int workers : {2, 3, 8}) {
-      const auto actual = parameters_after(
-          task + Settings{"strategy.topology=" + std::string(topology)} + on("process", workers));
+      const auto actual = parameters_after(task + strategy + on("process", workers));
       const double forward = 2 * (features * largest_weight * largest_feature + 4) * u;
       const double gradient =
           2 * (batch + workers) * u * largest_feature + forward * largest_feature;
       const double bound = steps * (lr * gradient + 2 * u * largest_weight);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_LE(std::abs(double{actual[i]} - double{expected[i]}), bound)
-            << topology << ", " << workers << " workers, parameter " << i;
+            << strategy[0] << ", " << workers << " workers, parameter " << i;
     }
 }
 
