@@ -12,7 +12,7 @@ namespace {
 
 void visit(Visitor& v, StragglerConfig& c) {
   v.choice("kind", c.kind, {"constant", "random", "pause", "drift"}, "what slows the node down");
-  v.field("node", c.node, {-1}, "which node; -1 for every node");
+  v.field("node", c.node, {-1}, "which node; -1 for every worker");
   if (c.kind != "pause") v.field("factor", c.factor, {1}, "how many times slower");
   if (c.kind == "random") {
     v.field("probability", c.probability, kFraction, "share of the steps that are slow");
@@ -33,6 +33,10 @@ void visit(Visitor& v, FaultConfig& c) {
     v.quantity("restart", c.restart_s, Unit::kSeconds, "comes back after this long; 0: never");
   else
     v.quantity("duration", c.duration_s, Unit::kSeconds, "heals after this long; 0: never");
+}
+
+int64_t worker_hosts(const ClusterConfig& c) {
+  return (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
 }
 
 }  // namespace
@@ -88,13 +92,13 @@ void visit(Visitor& v, ClusterConfig& c) {
       "what fails, and when");
 }
 
-void validate_cluster(const ClusterConfig& c) {
+void validate_cluster(const ClusterConfig& c, int64_t nodes) {
   if (!c.speed_factors.empty() && static_cast<int64_t>(c.speed_factors.size()) != c.workers)
     throw ConfigError("cluster.speed_factors",
                       fmt::format("cluster.speed_factors has {} entries but there are {} workers; "
                                   "give one per worker, or none",
                                   c.speed_factors.size(), c.workers));
-  const int64_t hosts = (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
+  const int64_t hosts = worker_hosts(c);
   if (c.racks > hosts)
     throw ConfigError("cluster.racks",
                       fmt::format("cluster.racks = {} is more than the {} hosts of the cluster; "
@@ -122,18 +126,18 @@ void validate_cluster(const ClusterConfig& c) {
                                   "such as 127.0.0.1:4000",
                                   c.listen));
   for (const StragglerConfig& straggler : c.stragglers)
-    if (straggler.node >= c.workers)
+    if (straggler.node >= nodes)
       throw ConfigError("cluster.stragglers.node",
                         fmt::format("a straggler names node {}, but nodes are 0 to {}",
-                                    straggler.node, c.workers - 1));
+                                    straggler.node, nodes - 1));
   for (const FaultConfig& fault : c.faults) {
     if (fault.nodes.empty())
       throw ConfigError("cluster.faults.nodes", "a fault names no nodes; add nodes = [0]");
     for (int64_t node : fault.nodes)
-      if (node >= c.workers)
+      if (node >= nodes)
         throw ConfigError(
             "cluster.faults.nodes",
-            fmt::format("a fault names node {}, but nodes are 0 to {}", node, c.workers - 1));
+            fmt::format("a fault names node {}, but nodes are 0 to {}", node, nodes - 1));
   }
 }
 
@@ -149,11 +153,16 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
   std::erase_if(c.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
 }
 
+int64_t host_of(const ClusterConfig& c, int64_t node) {
+  if (node < c.workers) return node / c.nodes_per_host;
+  return worker_hosts(c) + node - c.workers;
+}
+
 int64_t rack_of(const ClusterConfig& c, int64_t node) {
-  const int64_t hosts = (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
-  const auto host = static_cast<size_t>(node / c.nodes_per_host);
+  if (node >= c.workers) return (node - c.workers) % c.racks;
+  const auto host = static_cast<size_t>(host_of(c, node));
   for (int64_t rack = 0; rack < c.racks; ++rack) {
-    const Range range = part_of(static_cast<size_t>(hosts), static_cast<size_t>(c.racks),
+    const Range range = part_of(static_cast<size_t>(worker_hosts(c)), static_cast<size_t>(c.racks),
                                 static_cast<size_t>(rack));
     if (host >= range.begin && host < range.end) return rack;
   }

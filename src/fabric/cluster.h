@@ -12,13 +12,13 @@ namespace tutti {
 
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
-  std::string kind = "constant";  // constant | random | pause | drift
-  int64_t node = -1;              // -1: every node
-  double factor = 2;              // how many times slower
-  double probability = 0.1;       // random: share of the steps that are slow
+  std::string kind = "constant";       // constant | random | pause | drift
+  int64_t node = -1;                   // -1: every worker
+  double factor = 2;                   // how many times slower
+  double probability = 0.1;            // random: share of the steps that are slow
   std::string distribution = "fixed";  // random: fixed | uniform | exponential | lognormal
-  double at_s = 0;                // pause: when it begins
-  double duration_s = 1;          // pause: how long; drift: over which time the factor is reached
+  double at_s = 0;                     // pause: when it begins
+  double duration_s = 1;  // pause: how long; drift: over which time the factor is reached
 };
 
 struct FaultConfig {
@@ -42,20 +42,20 @@ struct ClusterConfig {
   double join_timeout_s = 60;
 
   // The rest describes a virtual cluster.
-  double speed_flops = 20e9;         // of one core
+  double speed_flops = 20e9;          // of one core
   std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1
   double memory_bytes = 8e9;
-  double memory_bandwidth = 10e9;    // bytes per second, for sums and optimizer updates
-  int64_t nodes_per_host = 1;        // more than 1: they share memory and the host's link
-  double bandwidth = 125e6;          // bytes per second of a host's link
-  double latency_s = 50e-6;          // of a host's link, one way
-  double rack_bandwidth = 1.25e9;    // of a rack's uplink
+  double memory_bandwidth = 10e9;  // bytes per second, for sums and optimizer updates
+  int64_t nodes_per_host = 1;      // more than 1: they share memory and the host's link
+  double bandwidth = 125e6;        // bytes per second of a host's link
+  double latency_s = 50e-6;        // of a host's link, one way
+  double rack_bandwidth = 1.25e9;  // of a rack's uplink
   double rack_latency_s = 50e-6;
-  double detect_s = 1;               // a peer behind a dead link is lost after this long
+  double detect_s = 1;  // a peer behind a dead link is lost after this long
   double idle_watts = 50;
   double busy_watts = 100;
-  double link_idle_watts = 1;        // of a link: its two ports
-  double link_busy_watts = 2;        // both ways full
+  double link_idle_watts = 1;  // of a link: its two ports
+  double link_busy_watts = 2;  // both ways full
   bool cost_only = false;
   std::vector<StragglerConfig> stragglers;
   std::vector<FaultConfig> faults;
@@ -63,13 +63,18 @@ struct ClusterConfig {
 
 void visit(Visitor& visitor, ClusterConfig& config);
 
-// Throws ConfigError naming the two settings that contradict each other.
-void validate_cluster(const ClusterConfig& config);
+// Throws ConfigError naming the two settings that contradict each other. `nodes` counts the workers
+// and the nodes that a strategy has besides them.
+void validate_cluster(const ClusterConfig& config, int64_t nodes);
 
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
 
-// The rack of a node: nodes are dealt to racks in contiguous, nearly equal groups of hosts.
+// Nodes besides the workers have ranks from `workers` on and a host and a link each.
+int64_t host_of(const ClusterConfig& config, int64_t node);
+
+// The rack of a node: workers are dealt to racks in contiguous, nearly equal groups of hosts, and
+// nodes besides them to all racks in turn.
 int64_t rack_of(const ClusterConfig& config, int64_t node);
 
 }  // namespace tutti

@@ -135,7 +135,8 @@ class Clock {
   virtual double load() const = 0;      // CPU occupancy of this node since its start, 0 to 1
   virtual double busy_s() const = 0;    // CPU seconds of this node, measured or simulated
   virtual bool simulated() const = 0;
-  // True when only costs count: buffers are never read or written, payloads do not travel.
+  // True when only costs count: buffers are never read or written, payloads do not travel, but for
+  // those of purpose kControl.
   virtual bool cost_only() const = 0;
 };
 

@@ -52,7 +52,7 @@ void validate(const Job& job, const Data& data) {
     throw ConfigError("name", fmt::format("name = \"{}\" becomes part of a folder's name: it must "
                                           "not be empty or contain a slash",
                                           job.name));
-  validate_cluster(job.cluster);
+  validate_cluster(job.cluster, static_cast<int64_t>(job.strategy->roles(job.cluster).size()));
   const auto samples = static_cast<int64_t>(data.splits.train.size());
   if (job.cluster.workers > samples)
     throw ConfigError("cluster.workers",
@@ -86,6 +86,7 @@ void validate(const Job& job, const Data& data) {
                                   "than cluster.workers = {}; raise task.lanes",
                                   job.task.lanes, job.cluster.workers));
   job.strategy->validate(job.task, job.cluster);
+  job.strategy->validate_optimizer(job.optimizer);
 }
 
 Prepared prepare(const Job& job) {

@@ -24,15 +24,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // The one reason to name when nodes ended in different ways. A node that diverged takes its peers
-// with it, and a lost node makes the others fail: the cause comes before its consequences.
-void judge(RunRecord& record, const Strategy& strategy) {
+// with it, and a lost node makes the others fail: the cause comes before its consequences. Where
+// the strategy goes on without lost nodes, they are only noted.
+void judge(RunRecord& record, const Job& job) {
   record.status = "done";
+  const std::vector<std::string> roles = job.strategy->roles(job.cluster);
+  const bool somebody_done =
+      std::any_of(record.outcomes.begin(), record.outcomes.end(),
+                  [](const NodeOutcome& o) { return o.kind == NodeOutcome::Kind::kDone; });
   const auto find = [&](auto matches) -> bool {
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
       const NodeOutcome& outcome = record.outcomes[rank];
       if (!matches(outcome)) continue;
-      if (outcome.kind == NodeOutcome::Kind::kLost &&
-          strategy.goes_on_without(static_cast<Rank>(rank)))
+      if (outcome.kind == NodeOutcome::Kind::kLost && somebody_done &&
+          job.strategy->goes_on_without(roles[rank], static_cast<Rank>(rank)))
         continue;
       record.error = outcome.error.empty() ? fmt::format("rank {} was lost", rank) : outcome.error;
       record.exit_code = outcome.exit_code;
@@ -141,7 +146,7 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
     if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));
   const FabricFigures figures = fabric->figures();
   record.startup_s = load_s + figures.startup_s;
-  judge(record, *job.strategy);
+  judge(record, job);
   add_energy(record, job, figures);
   add_footprint(record, job);
   record.wall_s = data_s + seconds_since(start);

@@ -95,6 +95,7 @@ std::string to_text(const NodeReport& r) {
               {"steps", r.steps},
               {"samples", r.samples},
               {"freshness", freshness_json(r.freshness)},
+              {"counters", r.counters},
               {"test_quality", r.test_quality},
               {"sha256", r.parameters_sha256},
               {"evaluations", rows_of(r.evaluations)},
@@ -127,6 +128,7 @@ NodeReport node_report(const std::string& text) {
     r.steps = j.at("steps");
     r.samples = j.at("samples");
     r.freshness = freshness(j.at("freshness"));
+    r.counters = j.at("counters").get<decltype(r.counters)>();
     r.test_quality = j.at("test_quality");
     r.parameters_sha256 = j.at("sha256");
     for (const json& row : j.at("evaluations"))

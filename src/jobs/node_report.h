@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,10 @@ struct NodeReport {
   uint64_t bytes_sent = 0, messages = 0;
   int64_t steps = 0, samples = 0;
   Freshness freshness;
-  double test_quality = -1;  // negative: not measured
+  std::map<std::string, int64_t> counters;  // of the strategy's own events
+  double test_quality = -1;                 // negative: not measured
   std::string parameters_sha256;
-  std::vector<EvaluationRow> evaluations;            // of rank 0
+  std::vector<EvaluationRow> evaluations;            // of rank 0 and of servers
   std::vector<std::pair<int, uint64_t>> links;       // bytes sent, to each rank that got any
   std::vector<std::pair<double, uint64_t>> traffic;  // bytes sent by then; a few points
   std::vector<double> step_ends;                     // the first ones, on the fabric's clock

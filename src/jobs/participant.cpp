@@ -115,7 +115,7 @@ class Participant {
     }
     if (diary_) diary_->end();
     finish_report();
-    if (node_.endpoint().rank() == 0 && !stage_.folder.empty() && !node_.clock().cost_only())
+    if (is_first_worker() && !stage_.folder.empty() && !node_.clock().cost_only())
       save_parameters(stage_.folder + "/parameters.safetensors", stage_.architecture,
                       model_->parameters());
     log_.info("done");
@@ -161,6 +161,18 @@ class Participant {
     trained_s_ = node_.clock().now();
     note_traffic();
     watch_.enter(Phase::kOther);
+  }
+
+  // Others may hold a part of the parameters, or none.
+  bool is_worker() const {
+    return node_.endpoint().rank() < static_cast<Rank>(stage_.job.cluster.workers);
+  }
+
+  // Of those that are left.
+  bool is_first_worker() const {
+    for (Rank rank = 0; rank < node_.endpoint().rank(); ++rank)
+      if (node_.membership().alive(rank)) return false;
+    return is_worker();
   }
 
   double reference_flops() const {
@@ -211,7 +223,7 @@ class Participant {
   // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of
   // its traffic.
   void measure_test() {
-    if (stage_.data.splits.test.empty()) return;
+    if (stage_.data.splits.test.empty() || !is_worker()) return;
     Recorder unused;
     Stopwatch untimed(node_.clock());
     Context context{node_,
@@ -226,9 +238,28 @@ class Participant {
                     log_,
                     members_};
     // The only one of its part: asynchronous workers have not taken the same number of steps.
-    const Tag tag(Purpose::kEvaluation, 0, kTestPart);
-    const Quality quality = evaluate_together(context, stage_.data.splits.test, tag);
-    if (!std::isnan(quality.quality)) report_.test_quality = quality.quality;
+    const double quality = test_quality(context, Tag(Purpose::kEvaluation, 0, kTestPart));
+    if (!std::isnan(quality)) report_.test_quality = quality;
+  }
+
+  // Together, or where the others go on without a lost node, by the first of them.
+  double test_quality(Context& context, Tag tag) {
+    const std::span<const uint32_t> samples = stage_.data.splits.test;
+    try {
+      // A strategy that took lost nodes out of the members goes on waiting for the others.
+      if (members_.size() == static_cast<size_t>(stage_.job.cluster.workers))
+        node_.membership().end_waits_on_any_loss(true);
+      return evaluate_together(context, samples, tag).quality;
+    } catch (const FabricError& error) {
+      if (error.kind() != FabricError::Kind::kPeerLost || error.peer() == kAnyRank ||
+          !stage_.job.strategy->goes_on_without(node_.endpoint().role(error.peer()), error.peer()))
+        throw;
+      log_.warn(error.what());
+    }
+    if (!is_first_worker()) return NAN;
+    const EvaluationSums sums =
+        evaluate_chunks(context, samples, 0, evaluation_chunks(samples.size()), 1);
+    return quality_of(context, sums, samples.size()).quality;
   }
 
   void note_traffic() {
@@ -255,6 +286,7 @@ class Participant {
     report_.steps = static_cast<int64_t>(recorder_.steps().size());
     report_.samples = recorder_.steps().empty() ? 0 : recorder_.steps().back().samples;
     report_.freshness = recorder_.freshness();
+    report_.counters = recorder_.counters();
     report_.timeline = watch_.intervals();
     if (trained_s_ == 0) note_traffic();  // it ended early
     report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
@@ -263,9 +295,9 @@ class Participant {
       report_.joules = counters_->joules() - joules_before_;
       report_.energy_method = counters_->method();
     }
-    if (node_.endpoint().rank() == 0) report_.evaluations = recorder_.evaluations();
+    if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
-    if (model_ && !node_.clock().cost_only())
+    if (model_ && is_worker() && !node_.clock().cost_only())
       report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
   }
 

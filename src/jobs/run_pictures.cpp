@@ -25,19 +25,27 @@ double sent_by(const NodeReport& node, double time_s) {
   return before_bytes;
 }
 
-const NodeReport* rank_zero(const std::vector<NodeReport>& nodes) {
+}  // namespace
+
+const NodeReport* scribe_of(const std::vector<NodeReport>& nodes) {
   for (const NodeReport& node : nodes)
-    if (node.rank == 0) return &node;
-  return nullptr;
+    if (node.rank == 0 || !node.evaluations.empty()) return &node;
+  return nodes.empty() ? nullptr : &nodes.front();
 }
 
-}  // namespace
+json counters_of_all(const std::vector<NodeReport>& nodes) {
+  json totals = json::object();
+  for (const NodeReport& node : nodes)
+    for (const auto& [name, count] : node.counters)
+      totals[name] = totals.value(name, int64_t{0}) + count;
+  return totals;
+}
 
 json number(double value) { return std::isfinite(value) ? json(value) : json(); }
 
 json learning_curve(const std::vector<NodeReport>& nodes, double data_s) {
   json curve = json::array();
-  const NodeReport* first = rank_zero(nodes);
+  const NodeReport* first = scribe_of(nodes);
   if (!first) return curve;
   for (const EvaluationRow& row : first->evaluations) {
     double bytes = 0;
@@ -87,7 +95,7 @@ json link_rows(const std::vector<NodeReport>& nodes) {
 
 json step_timeline(const std::vector<NodeReport>& nodes) {
   json rows = json::array();
-  const NodeReport* first = rank_zero(nodes);
+  const NodeReport* first = scribe_of(nodes);
   if (!first || first->step_ends.empty()) return rows;
   const std::vector<double>& ends = first->step_ends;
   const double begin_s =

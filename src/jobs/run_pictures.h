@@ -12,7 +12,13 @@ namespace tutti {
 // JSON has no NaN: what is not a finite number is null, never a made-up value.
 nlohmann::json number(double value);
 
-// The evaluations of rank 0 with the bytes that all nodes had sent by then. `data_s` is the time
+// Who wrote down the evaluations: rank 0, or if it is lost a server that did too.
+const NodeReport* scribe_of(const std::vector<NodeReport>& nodes);
+
+// The strategy's own counters, summed over the nodes.
+nlohmann::json counters_of_all(const std::vector<NodeReport>& nodes);
+
+// The evaluations with the bytes that all nodes had sent by then. `data_s` is the time
 // that went before the nodes' clocks started.
 nlohmann::json learning_curve(const std::vector<NodeReport>& nodes, double data_s);
 

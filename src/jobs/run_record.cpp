@@ -38,8 +38,8 @@ struct QualityFigures {
 QualityFigures quality_of(const RunRecord& record, const Job& job) {
   QualityFigures figures;
   for (const NodeReport& node : record.nodes) {
-    if (node.rank != 0) continue;
     if (node.test_quality >= 0) figures.final_test = node.test_quality;
+    if (&node != scribe_of(record.nodes)) continue;
     for (const EvaluationRow& row : node.evaluations) {
       const bool better =
           std::isnan(figures.best) ||
@@ -116,14 +116,15 @@ double samples_per_second(const RunRecord& record) {
   return seconds > 0 ? samples / seconds : 0;
 }
 
-std::vector<size_t> lost_nodes(const RunRecord& record) {
-  std::vector<size_t> lost;
+}  // namespace
+
+std::vector<int> lost_nodes(const RunRecord& record) {
+  std::vector<int> lost;
   for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
-    if (record.outcomes[rank].kind == NodeOutcome::Kind::kLost) lost.push_back(rank);
+    if (record.outcomes[rank].kind == NodeOutcome::Kind::kLost)
+      lost.push_back(static_cast<int>(rank));
   return lost;
 }
-
-}  // namespace
 
 json to_json(const RunRecord& record, Job& job) {
   const QualityFigures quality = quality_of(record, job);
@@ -163,6 +164,7 @@ json to_json(const RunRecord& record, Job& job) {
         {"histogram", fresh.histogram}}},
       {"age_s", {{"mean", fresh.age_mean_s}, {"max", fresh.age_max_s}}},
       {"update_order", fresh.disorder},
+      {"counters", counters_of_all(record.nodes)},
       {"energy", {{"joules", record.joules}, {"method", record.energy_method}}},
       {"co2e", {{"grams", record.co2e.value}, {"method", record.co2e.method}}},
       {"cost",
@@ -195,7 +197,7 @@ std::string summary(const RunRecord& record, Job& job) {
   std::string text;
   if (record.status != "done") text += fmt::format("{}: {}\n", record.status, record.error);
   if (record.status == "done")
-    for (const size_t rank : lost_nodes(record))
+    for (const int rank : lost_nodes(record))
       text += fmt::format("lost      rank {}; the others went on without it\n", rank);
   if (!std::isnan(quality.best)) {
     text += fmt::format("quality   {} {:.4f} on validation (best)", record.metric, quality.best);

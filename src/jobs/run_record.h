@@ -33,6 +33,9 @@ struct RunRecord {
   std::vector<NodeOutcome> outcomes;
 };
 
+// Ranks that did not see the end, whether or not the others went on without them.
+std::vector<int> lost_nodes(const RunRecord& record);
+
 nlohmann::json to_json(const RunRecord& record, Job& job);
 // As text, whatever is in it: a path need not be UTF-8, JSON must.
 std::string json_text(const nlohmann::json& value, int indent = -1);

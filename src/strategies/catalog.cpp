@@ -7,6 +7,7 @@
 #include "strategies/hogwild.h"
 #include "strategies/local_sgd.h"
 #include "strategies/model_averaging.h"
+#include "strategies/parameter_server/parameter_server.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -26,6 +27,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        local_sgd_variants},
       {"model_averaging", "workers train in isolation and a master merges their models",
        make_model_averaging, model_averaging_variants},
+      {"parameter_server", "servers hold the parameters; workers push gradients and pull them",
+       make_parameter_server, parameter_server_variants},
   };
   return entries;
 }
@@ -40,11 +43,13 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
   return std::vector<std::string>(static_cast<size_t>(cluster.workers), "worker");
 }
 
+void Strategy::validate_optimizer(const OptimizerConfig&) const {}
+
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
 
-bool Strategy::goes_on_without(Rank) const { return false; }
+bool Strategy::goes_on_without(std::string_view, Rank) const { return false; }
 
 void Strategy::fit(ClusterConfig&) const {}
 

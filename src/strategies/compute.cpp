@@ -42,6 +42,46 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
   return loss;
 }
 
+size_t evaluation_chunks(size_t samples) {
+  return (samples + kEvaluationChunk - 1) / kEvaluationChunk;
+}
+
+EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
+                               size_t end, size_t stride) {
+  PhaseScope scope(context.watch, Phase::kCompute);
+  Clock& clock = context.node.clock();
+  EvaluationSums sums;
+  Batch batch;
+  for (size_t chunk = first; chunk < end; chunk += stride) {
+    const size_t begin = chunk * kEvaluationChunk;
+    const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
+    if (!clock.cost_only()) {
+      context.data.dataset->gather(part, batch);
+      const Evaluation result = context.model.evaluate(batch);
+      if (std::abs(result.loss) < kMostLoss)
+        sums.loss.value += static_cast<int128_t>(std::nearbyint(result.loss * kLossScale));
+      else
+        sums.invalid.value += static_cast<int128_t>(part.size());
+      sums.correct.value += static_cast<int128_t>(std::nearbyint(result.correct * kLossScale));
+    }
+    clock.charge(
+        {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
+         .memory_bytes = 0});
+  }
+  return sums;
+}
+
+Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples) {
+  if (context.node.clock().cost_only()) return {NAN, NAN};  // it took time, but measured nothing
+  const auto count = static_cast<double>(std::max<size_t>(1, samples));
+  Quality quality{static_cast<double>(sums.loss.value) / kLossScale / count,
+                  static_cast<double>(sums.correct.value) / kLossScale / count};
+  if (sums.invalid.value > 0)
+    throw DivergedError("the loss on validation is not a finite number any more");
+  if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;
+  return quality;
+}
+
 Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag) {
   return evaluate_among(context, context.members, samples, tag);
 }
@@ -51,43 +91,18 @@ Quality evaluate_among(Context& context, std::span<const Rank> members,
   Node& node = context.node;
   const auto place = std::find(members.begin(), members.end(), node.endpoint().rank());
   if (place == members.end()) return {NAN, NAN};
-  const size_t workers = members.size();
   const auto me = static_cast<size_t>(place - members.begin());
-  std::array<ExactSum, 3> sums{};  // loss, correct, samples whose loss is not a number
-  {
-    PhaseScope scope(context.watch, Phase::kCompute);
-    Batch batch;
-    for (size_t chunk = me; chunk * kEvaluationChunk < samples.size(); chunk += workers) {
-      const size_t begin = chunk * kEvaluationChunk;
-      const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
-      if (!node.clock().cost_only()) {
-        context.data.dataset->gather(part, batch);
-        const Evaluation result = context.model.evaluate(batch);
-        if (std::abs(result.loss) < kMostLoss)
-          sums[0].value += static_cast<int128_t>(std::nearbyint(result.loss * kLossScale));
-        else
-          sums[2].value += static_cast<int128_t>(part.size());
-        sums[1].value += static_cast<int128_t>(std::nearbyint(result.correct * kLossScale));
-      }
-      node.clock().charge(
-          {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
-           .memory_bytes = 0});
-    }
-  }
-  if (workers > 1) {
+  EvaluationSums sums =
+      evaluate_chunks(context, samples, me, evaluation_chunks(samples.size()), members.size());
+  if (members.size() > 1) {
+    std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
     const Group group{.ranks = {members.begin(), members.end()}, .index = me, .racks = {}};
-    const auto sum = make_all_reduce(node, &context.watch, tree(group, sums.size()), kSumExact);
-    sum->start(writable_bytes_of(std::span<ExactSum>(sums)), tag);
+    const auto sum = make_all_reduce(node, &context.watch, tree(group, all.size()), kSumExact);
+    sum->start(writable_bytes_of(std::span<ExactSum>(all)), tag);
     sum->finish();
+    sums = {all[0], all[1], all[2]};
   }
-  if (node.clock().cost_only()) return {NAN, NAN};  // it took its time, but measured nothing
-  const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
-  Quality quality{static_cast<double>(sums[0].value) / kLossScale / count,
-                  static_cast<double>(sums[1].value) / kLossScale / count};
-  if (sums[2].value > 0)
-    throw DivergedError("the loss on validation is not a finite number any more");
-  if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;
-  return quality;
+  return quality_of(context, sums, samples.size());
 }
 
 void charge_update(Context& context, size_t parameters) {

@@ -1,6 +1,7 @@
 // Computing on a node: the arithmetic, and what it costs there.
 #pragma once
 
+#include "collectives/exact_sum.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
@@ -22,6 +23,19 @@ inline constexpr uint64_t kTestPart = 1;
 Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag);
 Quality evaluate_among(Context& context, std::span<const Rank> members,
                        std::span<const uint32_t> samples, Tag tag);
+
+// The same in pieces, for nodes that do not evaluate at the same time: samples are evaluated in
+// chunks whose sums are integers, so they add up to the same result whoever computes them.
+struct EvaluationSums {
+  ExactSum loss, correct;
+  ExactSum invalid;  // samples whose loss is not a finite number
+};
+size_t evaluation_chunks(size_t samples);
+// Chunks first, first + stride, ... below `end`.
+EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
+                               size_t end, size_t stride);
+// Throws DivergedError when a loss was not a number. Not a number itself when only costs count.
+Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
 
 // Charges what an optimizer step on `parameters` values costs.
 void charge_update(Context& context, size_t parameters);

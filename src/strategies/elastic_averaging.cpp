@@ -188,7 +188,9 @@ class ElasticAveraging : public Strategy {
     return {"client-server", "data", "decentralised", "asynchronous", "star"};
   }
 
-  bool goes_on_without(Rank lost) const override { return config_.mode == "async" && lost != 0; }
+  bool goes_on_without(std::string_view, Rank lost) const override {
+    return config_.mode == "async" && lost != 0;
+  }
 
   StepCost step_cost(const Plan& plan) const override {
     const size_t count = plan.architecture.parameter_count;

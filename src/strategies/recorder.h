@@ -77,9 +77,12 @@ class Recorder {
   void applied(const Applied& update);
   void measure(const std::string& name, int64_t step, double value);
   void figure(const std::string& name, double value) { extra_.figures[name] = value; }
+  // Counts an event that the strategy gives a name to; the run record shows the totals.
+  void count(const std::string& name, int64_t times = 1) { counters_[name] += times; }
 
   const std::vector<StepRow>& steps() const { return steps_; }
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
+  const std::map<std::string, int64_t>& counters() const { return counters_; }
   Freshness freshness() const;
   const Extra& extra() const { return extra_; }
 
@@ -88,6 +91,7 @@ class Recorder {
   OnEvaluation on_evaluation_;
   std::vector<StepRow> steps_;
   std::vector<EvaluationRow> evaluations_;
+  std::map<std::string, int64_t> counters_;
   std::vector<int64_t> rounds_;  // of the updates, in the order they were applied
   double staleness_sum_ = 0, age_sum_s_ = 0;
   Freshness totals_;

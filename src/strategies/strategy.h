@@ -66,17 +66,19 @@ class Strategy {
   virtual void visit(Visitor& visitor) = 0;  // its keys below [strategy], all but `kind`
   // Throws ConfigError naming the settings that contradict each other.
   virtual void validate(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
+  // The same for the optimizer. By default every one will do.
+  virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
+  // True when the loss of this node is survived: the others finish, and the run counts as done.
+  virtual bool goes_on_without(std::string_view role, Rank lost) const;
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;
   // Names the class of strategies that compute the same parameters for this task; the equivalence
   // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
   virtual std::string equivalence(const TaskConfig& task) const;
-  // True when the loss of this node is survived: the others finish, and the run counts as done.
-  virtual bool goes_on_without(Rank lost) const;
   // Makes what this architecture can use out of a cluster that was described for others.
   virtual void fit(ClusterConfig& cluster) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not

@@ -15,7 +15,7 @@ ClusterConfig load_cluster(const std::string& name_or_file) {
                       fmt::format("{}: cluster.fabric = \"{}\", but a virtual cluster is needed "
                                   "here; set it to \"virtual\" and describe the nodes",
                                   name_or_file, job.cluster.fabric));
-  validate_cluster(job.cluster);
+  validate_cluster(job.cluster, job.cluster.workers);
   return job.cluster;
 }
 

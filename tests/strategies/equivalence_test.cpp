@@ -25,6 +25,11 @@ std::vector<Variant> equivalent_strategies() {
     variants.push_back({std::string(entry.name),
                         {"strategy.kind=allreduce", "strategy.topology=" + std::string(entry.name)},
                         {1, 2, 3, 8}});
+  for (const char* servers : {"1", "3"})
+    variants.push_back(
+        {"parameter_server" + std::string(servers),
+         {"strategy.kind=parameter_server", "strategy.servers=" + std::string(servers)},
+         {1, 2, 3, 8}});
   return variants;
 }
 
@@ -82,6 +87,16 @@ TEST_P(EveryOptimizer, IsBitwiseSolo) {
                      on("process", 3)));
 }
 
+// On shards, where each server has its part of the state. Clipping needs the whole gradient.
+TEST_P(EveryOptimizer, IsBitwiseSoloOnServers) {
+  const Settings task = logistic_task() + kDeterministic +
+                        Settings{"optimizer.kind=" + GetParam(), "optimizer.lr=0.01",
+                                 "optimizer.weight_decay=0.01", "optimizer.schedule=cosine"};
+  EXPECT_EQ(checksum(task + solo() + on("virtual", 1)),
+            checksum(task + Settings{"strategy.kind=parameter_server", "strategy.servers=2"} +
+                     on("process", 3)));
+}
+
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
   for (const OptimizerEntry& entry : optimizer_catalog()) names.emplace_back(entry.name);
@@ -101,6 +116,10 @@ TEST(EquivalenceLeNet, IsBitwiseSoloInTwoTopologiesAndBothFabrics) {
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("virtual", 3)), expected);
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=direct"} + on("process", 2)), expected);
   EXPECT_EQ(checksum(task + Settings{"strategy.topology=ring"} + on("process", 4)), expected);
+  const Settings servers = {"strategy.kind=parameter_server", "strategy.servers=2"};
+  EXPECT_EQ(checksum(task + servers + on("process", 2)), expected);
+  EXPECT_EQ(checksum(task + servers + Settings{"strategy.shards=layers"} + on("virtual", 3)),
+            expected);
 }
 
 TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {
@@ -138,6 +157,7 @@ std::vector<FloatVariant> float_variants() {
   std::vector<FloatVariant> variants;
   for (const char* topology : {"ring", "butterfly", "tree", "all_to_all", "direct"})
     variants.push_back({{"strategy.topology=" + std::string(topology)}});
+  variants.push_back({{"strategy.kind=parameter_server", "strategy.servers=2"}});
   variants.push_back({{"strategy.kind=local_sgd", "strategy.sync_every=1"}});
   // An outer rate just below 1 makes it average parameters, by a difference that does not matter.
   variants.push_back({{"strategy.kind=local_sgd", "strategy.sync_every=1",

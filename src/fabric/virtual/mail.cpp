@@ -29,7 +29,7 @@ uint64_t Mail::send(Rank from, Rank to, Tag tag, std::span<const std::byte> data
   message.bytes = data.size();
   message.eager = data.size() <= kEagerBytes;
   if (message.eager) {
-    if (!cost_only_ && !data.empty()) {
+    if (travels(tag) && !data.empty()) {
       message.payload = std::make_unique_for_overwrite<std::byte[]>(data.size());
       std::memcpy(message.payload.get(), data.data(), data.size());
     }
@@ -144,7 +144,7 @@ void Mail::complete(uint64_t id) {
   const Operation& receive = box(message.to).operations.at(message.receive);
   const std::byte* source = message.eager ? message.payload.get() : message.source;
   const size_t copied = std::min(message.bytes, receive.capacity);
-  if (!cost_only_ && copied > 0) std::memcpy(receive.buffer, source, copied);
+  if (travels(message.tag) && copied > 0) std::memcpy(receive.buffer, source, copied);
   const bool fits = message.bytes <= receive.capacity;
   end(message.to, message.receive, fits ? State::kDone : State::kTruncated, message.from,
       message.bytes);

@@ -75,6 +75,8 @@ class Mail {
     Matching matching;
   };
   Box& box(Rank rank) { return boxes_[static_cast<size_t>(rank)]; }
+  // When only costs count, what strategies tell each other still has to arrive.
+  bool travels(Tag tag) const { return !cost_only_ || tag.purpose() == Purpose::kControl; }
   static uint64_t stream_key(const Message& message);
   void advance(Rank to, uint64_t key);
   void take(Stream& stream, uint64_t id, uint64_t receive);

@@ -97,20 +97,19 @@ void start_simulator() {
   sg_host_energy_plugin_init();
 }
 
-Platform::Platform(const ClusterConfig& config, int nodes)
-    : config_(config), nodes_per_host_(config.nodes_per_host) {
+Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
   s4u::NetZone* root = s4u::create_star_zone("cluster");
   std::vector<Segment> racks;
   if (config.racks > 1)
     for (int64_t rack = 0; rack < config.racks; ++rack)
       racks.push_back(make_rack(root, config, rack));
 
-  for (int64_t first = 0; first < nodes; first += nodes_per_host_) {
+  for (int64_t first = 0, next = 0; first < nodes; first = next) {
+    while (next < nodes && tutti::host_of(config, next) == tutti::host_of(config, first)) ++next;
     rack_of_host_.push_back(rack_of(config, first));
     s4u::NetZone* zone =
         racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_.back())].zone;
-    const int64_t cores = std::min(nodes_per_host_, nodes - first);
-    hosts_.push_back(make_host(zone, config, hosts_.size(), static_cast<int>(cores)));
+    hosts_.push_back(make_host(zone, config, hosts_.size(), static_cast<int>(next - first)));
   }
   for (const Segment& rack : racks) rack.zone->seal();
   root->seal();

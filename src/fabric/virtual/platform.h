@@ -27,11 +27,8 @@ class Platform {
   double joules() const;  // of all hosts and links until now
 
  private:
-  size_t host_index(Rank rank) const {
-    return static_cast<size_t>(rank) / static_cast<size_t>(nodes_per_host_);
-  }
+  size_t host_index(Rank rank) const { return static_cast<size_t>(tutti::host_of(config_, rank)); }
   ClusterConfig config_;
-  int64_t nodes_per_host_;
   std::vector<simgrid::s4u::Host*> hosts_;
   std::vector<int64_t> rack_of_host_;
   double link_seconds_ = 0;  // that one direction of some link was busy, summed over all

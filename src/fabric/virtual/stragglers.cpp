@@ -8,8 +8,8 @@
 namespace tutti::simulation {
 namespace {
 
-bool concerns(const StragglerConfig& straggler, Rank rank) {
-  return straggler.node < 0 || straggler.node == rank;
+bool concerns(const StragglerConfig& straggler, Rank rank, Rank workers) {
+  return straggler.node < 0 ? rank < workers : straggler.node == rank;
 }
 
 // How many times slower a slow step is: mean `factor`, never below 1. All but "fixed" draw the
@@ -25,8 +25,8 @@ double draw(const StragglerConfig& straggler, Random& random) {
 
 }  // namespace
 
-Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, uint64_t seed)
-    : seed_(seed) {
+Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, Rank workers, uint64_t seed)
+    : workers_(workers), seed_(seed) {
   for (const StragglerConfig& straggler : stragglers)
     (straggler.kind == "pause" ? pauses_ : slowing_).push_back(straggler);
   std::stable_sort(pauses_.begin(), pauses_.end(),
@@ -35,7 +35,7 @@ Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, uint64_t 
 
 double Stragglers::slowdown(const StragglerConfig& straggler, size_t index, Rank rank,
                             uint32_t count, double now_s) const {
-  if (!concerns(straggler, rank)) return 1;
+  if (!concerns(straggler, rank, workers_)) return 1;
   if (straggler.kind == "constant") return straggler.factor;
   if (straggler.kind == "drift") {
     const double reached =
@@ -55,7 +55,8 @@ Delayed Stragglers::delay(Rank rank, uint32_t count, double now_s, double work_s
   double left_s = delayed.compute_s;
   for (const StragglerConfig& pause : pauses_) {
     const double end_s = pause.at_s + pause.duration_s;
-    if (!concerns(pause, rank) || now_s >= end_s || now_s + left_s <= pause.at_s) continue;
+    if (!concerns(pause, rank, workers_) || now_s >= end_s || now_s + left_s <= pause.at_s)
+      continue;
     const double begin_s = std::max(now_s, pause.at_s);
     delayed.pause_s += end_s - begin_s;
     left_s -= begin_s - now_s;

@@ -17,7 +17,8 @@ struct Delayed {
 
 class Stragglers {
  public:
-  Stragglers(const std::vector<StragglerConfig>& stragglers, uint64_t seed);
+  // Those that name no node concern the ranks below `workers`.
+  Stragglers(const std::vector<StragglerConfig>& stragglers, Rank workers, uint64_t seed);
   // The `count`th computation of a node, which begins at `now_s` and would take `work_s`.
   Delayed delay(Rank rank, uint32_t count, double now_s, double work_s) const;
 
@@ -27,6 +28,7 @@ class Stragglers {
 
   std::vector<StragglerConfig> slowing_;
   std::vector<StragglerConfig> pauses_;  // by time
+  Rank workers_;
   uint64_t seed_;
 };
 

@@ -37,7 +37,7 @@ World::World(const ClusterConfig& config, std::vector<std::string> roles, uint64
       transfers_(platform_, [this] { change(); }),
       mail_(size(), config.cost_only, transfers_, [this](Rank rank) { wake(rank); }),
       windows_(size()),
-      stragglers_(config.stragglers, seed),
+      stragglers_(config.stragglers, static_cast<Rank>(config.workers), seed),
       participants_(roles_.size()) {}
 
 World::Result World::run() {

@@ -52,7 +52,9 @@ class Gossip : public Strategy {
                : "";
   }
 
-  bool goes_on_without(Rank lost) const override { return config_.mode == "async" && lost != 0; }
+  bool goes_on_without(std::string_view, Rank lost) const override {
+    return config_.mode == "async" && lost != 0;
+  }
 
   StepCost step_cost(const Plan& plan) const override {
     const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));

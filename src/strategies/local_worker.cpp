@@ -1,0 +1,84 @@
+#include "strategies/local_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "strategies/compute.h"
+
+namespace tutti {
+
+LocalWorker::LocalWorker(Context& context)
+    : context_(context),
+      batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
+               context.task.seed, !context.node.clock().cost_only()),
+      schedule_(context.optimizer, context.task.global_batch, context.task.epochs) {}
+
+void LocalWorker::turn_to(int64_t epoch) {
+  if (epoch == epoch_) return;
+  batches_.begin_epoch(epoch, schedule_.global_batch(epoch));
+  epoch_ = epoch;
+}
+
+std::span<const uint32_t> LocalWorker::samples_of(const Place& place) {
+  turn_to(place.epoch);
+  return context_.task.partition == "global" ? batches_.lane(place.step, place.part, place.parts)
+                                             : batches_.share(place.step, place.part);
+}
+
+int64_t LocalWorker::samples_in(const Place& place) {
+  return static_cast<int64_t>(samples_of(place).size());
+}
+
+double LocalWorker::compute(std::span<const uint32_t> samples, uint64_t step_number, float scale,
+                            const Model::Ready& ready) {
+  batch_.step = step_number;
+  if (context_.node.clock().cost_only())
+    batch_.samples.assign(samples.begin(), samples.end());
+  else
+    context_.data.dataset->gather(samples, batch_);
+  const double loss = compute_gradient(context_, batch_, scale, ready);
+  if (!std::isfinite(loss))
+    throw DivergedError(
+        fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, step_number));
+  return loss;
+}
+
+LocalWorker::Result LocalWorker::gradient(const Place& place, uint64_t step_number,
+                                          const Model::Ready& ready) {
+  const auto samples = samples_of(place);
+  Result result;
+  result.samples = static_cast<int64_t>(samples.size());
+  result.count = batches_.count(place.step);
+  const double loss = compute(samples, step_number, 1.0f / static_cast<float>(result.count), ready);
+  result.loss = samples.empty() ? 0 : loss / static_cast<double>(samples.size());
+  return result;
+}
+
+LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t step_number,
+                                                std::span<ExactSum> sums) {
+  turn_to(place.epoch);
+  const bool arithmetic = !context_.node.clock().cost_only();
+  const Range lanes = part_of(static_cast<size_t>(context_.task.lanes),
+                              static_cast<size_t>(place.parts), static_cast<size_t>(place.part));
+  if (arithmetic) std::fill(sums.begin(), sums.end(), ExactSum{});
+  Result result;
+  result.count = batches_.count(place.step);
+  const auto scale = 1.0f / static_cast<float>(result.count);
+  for (size_t lane = lanes.begin; lane < lanes.end; ++lane) {
+    const auto samples = batches_.lane(place.step, static_cast<int64_t>(lane), context_.task.lanes);
+    if (samples.empty()) continue;
+    result.loss += compute(samples, step_number, scale, [](Range) {});
+    result.samples += static_cast<int64_t>(samples.size());
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    if (arithmetic) accumulate(sums, context_.model.gradients());
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
+  }
+  if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
+  return result;
+}
+
+}  // namespace tutti

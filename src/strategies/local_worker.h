@@ -1,0 +1,49 @@
+// What a worker computes by itself, for strategies whose workers are not in step with each other:
+// the gradient of any part of any global batch, in any order.
+#pragma once
+
+#include <functional>
+
+#include "collectives/exact_sum.h"
+#include "data/batches.h"
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+class LocalWorker {
+ public:
+  explicit LocalWorker(Context& context);
+
+  // Part `part` of `parts` of a step. With task.partition = "global" any number of parts will do;
+  // otherwise part `part` is the share of worker `part`.
+  struct Place {
+    int64_t epoch = 0, step = 0;
+    int64_t part = 0, parts = 1;
+  };
+  struct Result {
+    double loss = 0;      // mean over its samples
+    int64_t samples = 0;  // of this part
+    int64_t count = 0;    // of the whole step
+  };
+  // model.gradients() becomes this part's share of the mean gradient of the step: the sum over all
+  // parts is that mean. `step_number` decides dropout. Throws DivergedError.
+  Result gradient(const Place& place, uint64_t step_number, const Model::Ready& ready);
+  // The same in lanes that do not depend on the number of parts, added up exactly into `sums`.
+  Result exact_gradient(const Place& place, uint64_t step_number, std::span<ExactSum> sums);
+
+  int64_t samples_in(const Place& place);
+
+ private:
+  void turn_to(int64_t epoch);
+  std::span<const uint32_t> samples_of(const Place& place);
+  double compute(std::span<const uint32_t> samples, uint64_t step_number, float scale,
+                 const Model::Ready& ready);
+
+  Context& context_;
+  Batches batches_;
+  Schedule schedule_;
+  Batch batch_;
+  int64_t epoch_ = -1;
+};
+
+}  // namespace tutti

@@ -1,0 +1,105 @@
+#include "strategies/parameter_server/config.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "strategies/parameter_server/messages.h"
+
+namespace tutti::parameter_server {
+
+void visit(Visitor& v, Config& c) {
+  v.field("servers", c.servers, {1, 4096},
+          "nodes that hold the parameters, besides the workers; the last ranks");
+  v.choice("consistency", c.consistency, {"bsp", "asp", "ssp", "adaptive", "backup"},
+           "how far workers may be apart: a barrier, not bounded, bounded, bounded by what they "
+           "report, or a barrier that does not wait for the last");
+  v.field("staleness", c.staleness, {0, static_cast<double>(kMostBound)},
+          "ssp: steps that the fastest worker may be ahead; adaptive: where the bound starts");
+  v.field("executions", c.executions, kAtLeastOne,
+          "adaptive: steps of the slowest worker between two synchronisations");
+  v.field("backup", c.backup, kNotNegative, "backup: late workers that a step does without");
+  v.field("pull_every", c.pull_every, {1, 1e6},
+          "steps between two pulls; in between a worker updates a copy of its own");
+  v.field("prefetch", c.prefetch,
+          "ask for the next parameters while this step's gradient is computed");
+  v.choice("rate", c.rate, {"constant", "staleness", "worker"},
+           "how the learning rate follows delays: not, divided by the staleness of each gradient, "
+           "or divided by how far its worker is behind the fastest");
+  v.choice("shards", c.shards, {"bytes", "layers"},
+           "how servers share the parameters: evenly, or at borders of layers");
+}
+
+namespace {
+
+bool is_asynchronous(const Config& c) {
+  return c.consistency == "asp" || c.consistency == "ssp" || c.consistency == "adaptive";
+}
+
+void validate_deterministic(const Config& c) {
+  if (c.consistency != "bsp")
+    throw ConfigError("strategy.consistency",
+                      fmt::format("task.deterministic = true needs strategy.consistency = \"bsp\": "
+                                  "with \"{}\" the result depends on who is how fast",
+                                  c.consistency));
+  if (c.pull_every > 1)
+    throw ConfigError("strategy.pull_every",
+                      fmt::format("task.deterministic = true needs strategy.pull_every = 1, not "
+                                  "{}: local steps depend on the number of workers",
+                                  c.pull_every));
+}
+
+void validate_prefetch(const Config& c) {
+  if (!is_asynchronous(c))
+    throw ConfigError("strategy.prefetch",
+                      fmt::format("strategy.prefetch = true has nothing to fetch with "
+                                  "strategy.consistency = \"{}\": the next parameters do not exist "
+                                  "before every gradient is there; use ssp, asp or adaptive",
+                                  c.consistency));
+  if (c.consistency != "asp" && c.staleness < 1)
+    throw ConfigError("strategy.staleness",
+                      "strategy.prefetch = true reads parameters that lack the worker's own last "
+                      "step, which strategy.staleness = 0 forbids; set it to 1 or more");
+  if (c.pull_every > 1)
+    throw ConfigError("strategy.pull_every",
+                      "strategy.prefetch = true fetches at every step, but strategy.pull_every is "
+                      "more than 1; leave one of them out");
+}
+
+}  // namespace
+
+void validate(const Config& c, const TaskConfig& task, const ClusterConfig& cluster) {
+  if (c.consistency == "backup" && c.backup >= cluster.workers)
+    throw ConfigError("strategy.backup",
+                      fmt::format("strategy.backup = {} leaves no worker to wait for, as "
+                                  "cluster.workers = {}; lower it, or add workers",
+                                  c.backup, cluster.workers));
+  if (c.consistency == "backup" && task.partition != "global")
+    throw ConfigError("strategy.consistency",
+                      fmt::format("strategy.consistency = \"backup\" gives the samples of late "
+                                  "gradients to whoever is free, which needs task.partition = "
+                                  "\"global\", not \"{}\"",
+                                  task.partition));
+  if (c.consistency == "backup" && c.pull_every > 1)
+    throw ConfigError("strategy.pull_every",
+                      "strategy.consistency = \"backup\" takes late gradients back one by one, but "
+                      "strategy.pull_every is more than 1; leave one of them out");
+  if (c.rate != "constant" && !is_asynchronous(c))
+    throw ConfigError(
+        "strategy.rate",
+        fmt::format("strategy.rate = \"{}\" has no effect with strategy.consistency = "
+                    "\"{}\", where no gradient is stale",
+                    c.rate, c.consistency));
+  if (task.deterministic) validate_deterministic(c);
+  if (c.prefetch) validate_prefetch(c);
+}
+
+void validate(const Config& c, const OptimizerConfig& optimizer) {
+  if (optimizer.clip_norm > 0 && c.servers > 1)
+    throw ConfigError("optimizer.clip_norm",
+                      fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, "
+                                  "but strategy.servers = {} hold a part each; use one server, or "
+                                  "leave it out",
+                                  optimizer.clip_norm, c.servers));
+}
+
+}  // namespace tutti::parameter_server

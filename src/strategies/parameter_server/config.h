@@ -1,0 +1,31 @@
+// [strategy] kind = "parameter_server": what can be set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/schema.h"
+#include "fabric/cluster.h"
+#include "optimizers/optimizer.h"
+#include "strategies/task.h"
+
+namespace tutti::parameter_server {
+
+struct Config {
+  int64_t servers = 1;
+  std::string consistency = "bsp";  // bsp | asp | ssp | adaptive | backup
+  int64_t staleness = 3;            // ssp: the bound; adaptive: where it starts
+  int64_t executions = 2;         // adaptive: steps of the slowest worker between synchronisations
+  int64_t backup = 1;             // backup: late workers that a step does without
+  int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
+  bool prefetch = false;          // ask for the next parameters before this step's gradient
+  std::string rate = "constant";  // constant | staleness | worker
+  std::string shards = "bytes";   // bytes | layers
+};
+
+void visit(Visitor& visitor, Config& config);
+// Throws ConfigError naming the settings that contradict each other.
+void validate(const Config& config, const TaskConfig& task, const ClusterConfig& cluster);
+void validate(const Config& config, const OptimizerConfig& optimizer);
+
+}  // namespace tutti::parameter_server

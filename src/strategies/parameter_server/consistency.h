@@ -1,0 +1,47 @@
+// Consistency models: when a gradient is applied, and who may read which parameters.
+//
+//  bsp       Valiant, "A bridging model for parallel computation", CACM 1990
+//  asp       Dean et al., "Large scale distributed deep networks" (DistBelief), NIPS 2012
+//  ssp       Ho et al., "More effective distributed ML via a stale synchronous parallel parameter
+//            server", NIPS 2013
+//  adaptive  after Zhang et al. 2018: the bound follows the occupancy that nodes report, and a
+//            synchronisation leaves the slowest worker some executions before the next one
+//  backup    Chen et al., "Revisiting distributed synchronous SGD", 2016
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strategies/parameter_server/config.h"
+
+namespace tutti::parameter_server {
+
+class Consistency {
+ public:
+  virtual ~Consistency() = default;
+  // True: gradients are collected and become one update per step. False: each is applied at once.
+  virtual bool collects() const { return false; }
+  // True: everybody computes every step, so that a worker that has read the next version proves
+  // that nobody needs this one any more, and an evaluation may stop them all.
+  virtual bool lockstep() const { return false; }
+  // collects: how many gradients close a step that was cut into `parts`, when `present` workers are
+  // there and `left` hands of the epoch.
+  virtual size_t quorum(size_t parts, size_t present, size_t left) const;
+  // May a worker read that has pushed `clock` times, when the slowest's `oldest` pushes are in?
+  // `waited`: it was refused before.
+  virtual bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) const;
+  // How far the fastest may be ahead now; what workers are told.
+  virtual int64_t bound() const;
+  // A worker was busy for this share of its time since it was asked last.
+  virtual void observe(int worker, double occupancy, size_t present);
+};
+
+std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t workers);
+
+// What a gradient's rate is multiplied by, after its staleness in rounds of all workers (Zhang et
+// al., "Staleness-aware async-SGD", IJCAI 2016) or its worker's delay in clocks (Jiang et al.,
+// "Heterogeneity-aware distributed parameter servers", SIGMOD 2017).
+double rate_factor(const Config& config, double rounds_stale, int64_t clocks_behind);
+
+}  // namespace tutti::parameter_server

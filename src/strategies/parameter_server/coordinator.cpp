@@ -1,0 +1,116 @@
+#include "strategies/parameter_server/coordinator.h"
+
+#include <cmath>
+
+namespace tutti::parameter_server {
+
+Coordinator::Coordinator(Context& context, const Config& config, const Consistency& consistency,
+                         const Timetable& timetable)
+    : context_(context),
+      consistency_(consistency),
+      timetable_(timetable),
+      dealer_(timetable, static_cast<int>(context.cluster.workers), config.pull_every,
+              context.task.partition != "global"),
+      started_s_(context.node.clock().now()),
+      next_evaluation_(context.task.eval_every) {}
+
+void Coordinator::applied(int worker, const Request& push) {
+  if (!consistency_.lockstep()) dealer_.accept(worker, push.hand, push.steps);
+  samples_ += push.samples;
+  steps_ += static_cast<double>(push.steps) / push.hand.parts;
+  progress_ += static_cast<double>(push.steps) * timetable_.progress(push.hand);
+}
+
+void Coordinator::dropped(int worker, const Request& push) {
+  if (!consistency_.lockstep()) dealer_.drop(worker, push.hand);
+}
+
+bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
+  constexpr double kRounding = 1e-9;
+  version_ = version;
+  const bool lockstep = consistency_.lockstep();
+  if (lockstep) finished_ = !dealer_.deal_round(present);
+  if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
+  while (next_evaluation_ <= progress_ + kRounding) next_evaluation_ += context_.task.eval_every;
+  begin_evaluation(lockstep, present.size());
+  return evaluator_.active() && !lockstep;
+}
+
+void Coordinator::begin_evaluation(bool blocking, size_t workers) {
+  const auto step = consistency_.collects() ? version_ : static_cast<int64_t>(steps_ + 0.5);
+  evaluator_.begin(context_.data.splits.validation.size(), workers, blocking,
+                   {.step = step, .epoch = progress_, .samples = samples_});
+  measured_version_ = version_;
+  finish_evaluation();
+}
+
+bool Coordinator::evaluated(int worker, const EvaluationShare& share) {
+  if (!evaluator_.add(worker, share)) return false;
+  finish_evaluation();
+  return true;
+}
+
+void Coordinator::finish_evaluation() {
+  const std::optional<EvaluationSums> sums = evaluator_.complete();
+  if (!sums) return;
+  const Quality quality = quality_of(context_, *sums, context_.data.splits.validation.size());
+  EvaluationRow row = evaluator_.row();
+  row.time_s = elapsed_s();
+  row.loss = quality.loss;
+  row.quality = quality.quality;
+  rows_.push_back(row);
+  context_.recorder.evaluation(row);
+  if (reached(context_, quality.quality) && context_.task.stop_at_target) finished_ = true;
+}
+
+void Coordinator::lose(int worker) {
+  dealer_.lose(worker);
+  evaluator_.lose(worker);
+}
+
+bool Coordinator::direct(int worker, bool final, const std::vector<int>& present, Reply& reply) {
+  if (!begun_ && consistency_.lockstep()) finished_ = !dealer_.deal_round(present);
+  begun_ = true;
+  if (final && !evaluator_.active() && !final_measured_) {
+    final_measured_ = true;
+    if (measured_version_ != version_) begin_evaluation(true, present.size());
+  }
+  if (evaluator_.active()) {
+    if (const auto task = evaluator_.take(worker)) {
+      reply.kind = Reply::kEvaluate;
+      reply.task = *task;
+      return true;
+    }
+    if (evaluator_.blocking() || final) return false;
+  }
+  if (final)
+    reply.kind = Reply::kDone;
+  else if (finished_)
+    reply.kind = Reply::kFinish;
+  else if (!next_hand(worker, reply))
+    return false;
+  if (worker == 0 && !rows_.empty()) {
+    reply.row = rows_.front();
+    reply.has_row = 1;
+    rows_.pop_front();
+    if (reply.kind == Reply::kDone && !rows_.empty()) reply.kind = Reply::kAgain;
+  }
+  return true;
+}
+
+bool Coordinator::next_hand(int worker, Reply& reply) {
+  std::optional<Hand> hand;
+  if (consistency_.lockstep()) {
+    hand = dealer_.of_round(worker);
+    if (!hand) return false;  // it came late to this step and takes part in the next
+  } else {
+    hand = dealer_.draw(worker, consistency_.collects());
+  }
+  reply.kind = hand ? Reply::kCompute : Reply::kFinish;
+  if (!hand) return true;
+  reply.hand = *hand;
+  reply.rate = timetable_.rate(*hand);
+  return true;
+}
+
+}  // namespace tutti::parameter_server

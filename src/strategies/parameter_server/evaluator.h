@@ -1,0 +1,43 @@
+// An evaluation that workers share without waiting for each other: whoever asks next gets a range
+// of the validation samples, and what a lost worker had taken goes to somebody else.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "strategies/compute.h"
+#include "strategies/parameter_server/messages.h"
+
+namespace tutti::parameter_server {
+
+class Evaluator {
+ public:
+  // Cuts `samples` validation samples for `workers` workers. `row` has what is known already.
+  void begin(size_t samples, size_t workers, bool blocking, const EvaluationRow& row);
+  bool active() const { return active_; }
+  bool blocking() const { return blocking_; }  // nobody goes on before it is complete
+  int64_t id() const { return id_; }
+  std::optional<EvaluationTask> take(int worker);
+  // False when nobody asked for this share: the sender is confused or hostile.
+  bool add(int worker, const EvaluationShare& share);
+  void lose(int worker);
+  // The sums, once, when every share is there.
+  std::optional<EvaluationSums> complete();
+  const EvaluationRow& row() const { return row_; }
+
+ private:
+  struct Taken {
+    int worker;
+    EvaluationTask task;
+  };
+  int64_t id_ = 0;
+  bool active_ = false, blocking_ = false;
+  std::vector<EvaluationTask> open_;
+  std::vector<Taken> taken_;
+  EvaluationSums sums_;
+  EvaluationRow row_;
+};
+
+EvaluationShare share_of(const EvaluationTask& task, const EvaluationSums& sums);
+
+}  // namespace tutti::parameter_server

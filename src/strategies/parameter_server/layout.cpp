@@ -1,0 +1,60 @@
+#include "strategies/parameter_server/layout.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tutti::parameter_server {
+namespace {
+
+// Shards of whole parameters, none larger than `most` unless a single parameter is.
+std::vector<Range> fill(const Architecture& architecture, size_t most) {
+  std::vector<Range> shards;
+  for (const Parameter& parameter : architecture.parameters) {
+    if (shards.empty() || parameter.range.end - shards.back().begin > most)
+      shards.push_back(parameter.range);
+    else
+      shards.back().end = parameter.range.end;
+  }
+  return shards;
+}
+
+}  // namespace
+
+std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
+                               const std::string& by) {
+  TUTTI_CHECK(servers >= 1);
+  const size_t count = architecture.parameter_count;
+  std::vector<Range> shards;
+  if (by == "layers") {
+    size_t most = 0;
+    for (const Parameter& parameter : architecture.parameters)
+      most = std::max(most, parameter.range.size());
+    // The least size for which they suffice, by bisection between the largest and all.
+    size_t least = most;
+    most = std::max(most, count);
+    while (least < most) {
+      const size_t middle = least + (most - least) / 2;
+      if (fill(architecture, middle).size() <= servers)
+        most = middle;
+      else
+        least = middle + 1;
+    }
+    shards = fill(architecture, most);
+    shards.resize(servers, {count, count});
+  } else {
+    for (size_t i = 0; i < servers; ++i) shards.push_back(part_of(count, servers, i));
+  }
+  return shards;
+}
+
+std::vector<Range> pieces_of(const Architecture& architecture, Range shard) {
+  std::vector<Range> pieces;
+  for (const Range ready : ready_ranges(architecture)) {
+    const size_t begin = std::max(ready.begin, shard.begin), end = std::min(ready.end, shard.end);
+    if (begin < end) pieces.push_back({begin, end});
+  }
+  return pieces;
+}
+
+}  // namespace tutti::parameter_server

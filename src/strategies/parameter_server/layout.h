@@ -1,0 +1,20 @@
+// Who holds which parameters, and in which pieces gradients come.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/range.h"
+#include "models/architecture.h"
+
+namespace tutti::parameter_server {
+
+// One range per server, in order, together all parameters. "bytes": of nearly equal size;
+// "layers": cut at borders of parameters only, so that the largest is as small as possible.
+std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
+                               const std::string& by);
+
+// The pieces of `shard` in which a backward pass makes its gradients ready, last layers first.
+std::vector<Range> pieces_of(const Architecture& architecture, Range shard);
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,65 @@
+#include "strategies/parameter_server/messages.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <type_traits>
+
+namespace tutti::parameter_server {
+
+static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply>);
+
+namespace {
+
+std::string fault_of(const Hand& hand, int most_parts) {
+  if (hand.epoch < 0 || hand.step < 0 || hand.steps < 1) return "no such batch";
+  if (hand.parts < 1 || hand.parts > most_parts || hand.part < 0 || hand.part >= most_parts)
+    return "no such part of a batch";
+  return "";
+}
+
+std::string fault_of_push(const Request& request, const RequestLimits& limits) {
+  if (request.version < 0 || request.version > limits.version)
+    return fmt::format("a gradient of version {} at version {}", request.version, limits.version);
+  if (request.steps < 1 || request.samples < 0) return "a gradient of nothing";
+  if (!std::isfinite(request.read_s)) return "parameters that were never read";
+  return fault_of(request.hand, limits.workers);
+}
+
+}  // namespace
+
+std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits) {
+  if (bytes != sizeof(Request))
+    return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
+  if (request.magic != kMagic) return "another protocol";
+  if (request.flags & ~uint32_t{Request::kKnownFlags}) return "unknown flags";
+  const uint32_t coordinating = request.flags & (Request::kDecision | Request::kKeep);
+  if (coordinating) {
+    if (from != limits.coordinator || request.flags != coordinating)
+      return "only the first server decides";
+    if (request.count < 0 || request.count > limits.workers || request.version < 0)
+      return "a decision about nothing";
+    return "";
+  }
+  if (from < 0 || from >= limits.workers) return "not a worker";
+  if (request.flags == 0) return "a request for nothing";
+  if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound)
+    return "numbers out of range";
+  if (std::isnan(request.occupancy) || request.occupancy > 1.5) return "no share of time";
+  if (request.share.begin > request.share.end) return "no such share of an evaluation";
+  return request.flags & Request::kPush ? fault_of_push(request, limits) : "";
+}
+
+std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements) {
+  if (bytes != sizeof(Reply)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Reply));
+  if (reply.magic != kMagic) return "another protocol";
+  if (reply.kind < Reply::kCompute || reply.kind > Reply::kDiverged) return "an unknown kind";
+  if (reply.sequence != sequence) return "an answer to another request";
+  if (reply.elements != 0 && reply.elements != elements) return "another number of parameters";
+  if (reply.task.begin > reply.task.end) return "no such share of an evaluation";
+  if (reply.kind == Reply::kCompute && reply.hand.steps > 0 && reply.hand.parts < 1)
+    return "no such part of a batch";
+  return "";
+}
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,138 @@
+// What travels between workers and servers, besides gradients and parameters.
+//
+// A request goes from a worker to a server, or from the first server, which coordinates, to the
+// others. It is one fixed block, checked before anything is done with it; a push's gradients follow
+// as messages of their own, whose sizes both sides know from the layout. Everything is little
+// endian, as on every machine this runs on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fabric/tag.h"
+#include "strategies/recorder.h"
+
+namespace tutti::parameter_server {
+
+inline constexpr uint32_t kMagic = 0x31535054;  // "TPS1"
+inline constexpr int64_t kMostBound = 1 << 20;  // no bound at all
+
+// What a worker computes between two pulls: part `part` of `parts` of each of the `steps` global
+// batches from `step` on.
+struct Hand {
+  int32_t epoch = 0;
+  int32_t step = 0;  // within the epoch
+  int32_t steps = 0;
+  int32_t part = 0;
+  int32_t parts = 0;
+  friend bool operator==(const Hand&, const Hand&) = default;
+  // In this order gradients are added up, so that a sum does not depend on who was first.
+  friend auto operator<=>(const Hand&, const Hand&) = default;
+};
+
+// A share of an evaluation: chunks [begin, end) of the validation samples.
+struct EvaluationTask {
+  int64_t id = 0;  // 0: none
+  uint32_t begin = 0, end = 0;
+  uint32_t on_snapshot = 0;  // on the parameters the servers kept for it, not on the current ones
+  uint32_t unused = 0;
+};
+
+struct EvaluationShare {
+  int64_t id = 0;
+  uint32_t begin = 0, end = 0;
+  uint64_t loss[2] = {};  // sums as 128-bit integers, low half first
+  uint64_t correct[2] = {};
+  uint64_t invalid[2] = {};  // samples whose loss is not a number
+};
+
+struct Request {
+  enum Flag : uint32_t {
+    kPush = 1,        // gradients follow
+    kPull = 2,        // asks for a reply
+    kInParts = 4,     // push: layer by layer, as the backward pass makes them ready
+    kHeaderOnly = 8,  // pull: what to do next, without parameters
+    kSnapshot = 16,   // pull: the parameters that were kept for evaluation `share.id`
+    kFinal = 32,      // pull: nothing more will be pushed
+    kEvaluated = 64,  // `share` is filled in
+    kLeave = 128,     // its loss is not a number any more
+    kDecision = 256,  // of the coordinator: which gradients make up step `version`; they follow
+    kKeep = 512,    // of the coordinator: keep the parameters of `version` for evaluation share.id
+    kAhead = 1024,  // pull: for the step after the one whose gradient is under way
+    kGoodbye = 2048,  // it has the final parameters
+    kKnownFlags = 4095,
+  };
+  uint32_t magic = kMagic;
+  uint32_t flags = 0;
+  uint64_t sequence = 0;  // requests of this worker to this server so far, this one included
+  int64_t clock = 0;      // pushes of this worker before this request
+  int64_t version = 0;    // push: updates in the parameters that the gradient was computed on
+  int64_t wanted = 0;     // pull: not with fewer updates than this
+  int64_t bound = 0;      // pull: how far this worker may be ahead, as it was told last
+  double occupancy = -1;  // share of its time since the last request that it computed; -1: unknown
+  double read_s = 0;      // push: when those parameters were read
+  Hand hand;              // push: what the gradient was computed on, or its last part
+  int32_t steps = 0;      // push: how many steps' gradients it sums up
+  int32_t count = 0;      // decision: how many gradients
+  int32_t unused = 0;
+  int64_t samples = 0;  // push: in all of them
+  EvaluationShare share;
+};
+
+struct Reply {
+  enum Kind : uint32_t {
+    kCompute = 1,  // `hand`
+    kEvaluate,     // `task`
+    kRepeat,       // `hand`, which its worker left behind, for this server alone
+    kFinish,       // there is nothing more to do: ask for the final parameters
+    kAgain,        // ask again: there is more to record
+    kDone,         // these are the final parameters
+    kRefused,      // the request made no sense
+    kDiverged,     // some worker's loss is not a number any more
+  };
+  uint32_t magic = kMagic;
+  uint32_t kind = kCompute;
+  uint64_t sequence = 0;  // of the request
+  uint64_t elements = 0;  // of the parameters that follow
+  int64_t version = 0;    // updates in them
+  int64_t oldest = 0;     // pushes of the slowest worker in them
+  int64_t accounted = 0;  // pushes of this worker in them, or dropped
+  int64_t bound = 0;
+  int64_t samples = 0;  // of all workers, in them
+  double rate = 0;      // for the first step of `hand`
+  Hand hand;
+  int32_t has_row = 0;
+  EvaluationTask task;
+  EvaluationRow row;  // has_row: a measurement to record
+};
+
+// One gradient of a decided step.
+struct Decided {
+  Hand hand;
+  int32_t worker = 0;
+};
+
+// What a server can tell a sensible request by.
+struct RequestLimits {
+  int workers = 0;
+  Rank coordinator = 0;
+  int64_t version = 0;  // of its parameters
+};
+
+// Why the request cannot be meant, or "". `bytes` is what has arrived of it.
+std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits);
+// The same for a reply to request `sequence` that may carry `elements` parameters.
+std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements);
+
+// Requests to a server; replies and their parameters; gradients; decisions.
+inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
+inline Tag reply_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 2}; }
+inline Tag decision_tag(int64_t version) {
+  return {Purpose::kControl, static_cast<uint64_t>(version), 3};
+}
+inline Tag parameters_tag(uint64_t sequence) { return {Purpose::kParameters, sequence}; }
+inline Tag gradient_tag(uint64_t sequence, size_t part) {
+  return {Purpose::kGradient, sequence, part};
+}
+
+}  // namespace tutti::parameter_server

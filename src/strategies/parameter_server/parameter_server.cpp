@@ -1,0 +1,102 @@
+#include "strategies/parameter_server/parameter_server.h"
+
+#include <algorithm>
+
+#include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/worker.h"
+#include "strategies/synchronous.h"
+
+namespace tutti {
+namespace {
+
+namespace ps = parameter_server;
+
+constexpr const char* kServer = "server";
+
+class ParameterServer : public Strategy {
+ public:
+  void visit(Visitor& visitor) override { ps::visit(visitor, config_); }
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    ps::validate(config_, task, cluster);
+  }
+  void validate_optimizer(const OptimizerConfig& optimizer) const override {
+    ps::validate(config_, optimizer);
+  }
+
+  Taxonomy taxonomy() const override {
+    const bool collects = config_.consistency == "bsp" || config_.consistency == "backup";
+    return {"client-server", "data", "centralised",
+            collects                       ? "synchronous"
+            : config_.consistency == "asp" ? "asynchronous"
+                                           : "bounded",
+            "push and pull"};
+  }
+
+  // Workers first: rank 0 records what is measured.
+  std::vector<std::string> roles(const ClusterConfig& cluster) const override {
+    std::vector<std::string> roles = Strategy::roles(cluster);
+    roles.insert(roles.end(), static_cast<size_t>(config_.servers), kServer);
+    return roles;
+  }
+
+  bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
+
+  std::string equivalence(const TaskConfig& task) const override {
+    return config_.consistency == "bsp" && config_.pull_every == 1 ? synchronous_class(task) : "";
+  }
+
+  StepCost step_cost(const Plan& plan) const override {
+    const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    const auto count = static_cast<double>(plan.architecture.parameter_count);
+    const auto workers = static_cast<double>(plan.cluster.workers);
+    const double pulls = 1.0 / static_cast<double>(config_.pull_every);
+    StepCost worker, server;
+    size_t largest = 0;
+    for (const Range shard :
+         ps::make_shards(plan.architecture, static_cast<size_t>(config_.servers), config_.shards)) {
+      const double pieces =
+          plan.task.deterministic || config_.pull_every > 1
+              ? 1.0
+              : static_cast<double>(ps::pieces_of(plan.architecture, shard).size());
+      worker.bytes_sent +=
+          pulls * (static_cast<double>(shard.size()) * element + sizeof(ps::Request));
+      worker.messages += pulls * (1 + pieces);
+      largest = std::max(largest, shard.size());
+    }
+    server.bytes_sent =
+        pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(ps::Reply));
+    server.messages = pulls * workers * 2;
+    StepCost most = server.bytes_sent > worker.bytes_sent ? server : worker;
+    // The parameters that come in, and what is summed up by the worker itself.
+    most.extra_memory = count * sizeof(float);
+    if (plan.task.deterministic) most.extra_memory += count * sizeof(ExactSum);
+    if (config_.pull_every > 1) most.extra_memory += count * sizeof(float);
+    return most;
+  }
+
+  void run(Context& context) const override {
+    if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
+      ps::Server(context, config_).run();
+    else
+      ps::Worker(context, config_).run();
+  }
+
+ private:
+  ps::Config config_;
+};
+
+}  // namespace
+
+std::vector<Variant> parameter_server_variants() {
+  return {{"ps-bsp", {"consistency=bsp"}},
+          {"ps-ssp3", {"consistency=ssp", "staleness=3"}},
+          {"ps-adaptive", {"consistency=adaptive"}},
+          {"ps-backup1", {"consistency=backup", "backup=1"}},
+          {"ps-asp", {"consistency=asp"}}};
+}
+
+std::unique_ptr<Strategy> make_parameter_server() { return std::make_unique<ParameterServer>(); }
+
+}  // namespace tutti

@@ -1,0 +1,137 @@
+// Who gets which parameters when, and who is still a member.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "strategies/parameter_server/server.h"
+
+namespace tutti::parameter_server {
+
+std::vector<int> Server::present(bool active) const {
+  std::vector<int> members;
+  for (size_t i = 0; i < workers_.size(); ++i)
+    if (workers_[i].present && !(active && workers_[i].finished))
+      members.push_back(static_cast<int>(i));
+  return members;
+}
+
+int64_t Server::oldest() const {
+  int64_t least = kMostBound;
+  for (const Worker& worker : workers_)
+    if (worker.present && !worker.finished) least = std::min(least, worker.base + worker.clock);
+  return least;
+}
+
+int64_t Server::fastest() const {
+  int64_t most = 0;
+  for (const Worker& worker : workers_)
+    if (worker.present) most = std::max(most, worker.base + worker.clock);
+  return most;
+}
+
+void Server::answer_all() {
+  for (size_t i = 0; i < workers_.size(); ++i)
+    if (workers_[i].present && workers_[i].pull) answer(static_cast<int>(i));
+}
+
+void Server::answer(int index) {
+  const Request pull = *worker(index).pull;
+  Reply reply;
+  if (diverged_) {
+    reply.kind = Reply::kDiverged;
+    send_reply(index, reply, {});
+    worker(index).done = true;
+    return;
+  }
+  if (!fill_reply(index, pull, reply)) return;
+  if (pull.flags & Request::kHeaderOnly) return send_reply(index, reply, {});
+  send_reply(index, reply, pull.flags & Request::kSnapshot ? shard_.kept() : shard_.values());
+}
+
+// False: not yet.
+bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
+  Worker& asking = worker(index);
+  reply.version = version_;
+  reply.accounted = asking.clock;
+  reply.samples = coordinates() ? coordinator_->samples() : samples_;
+  if (pull.flags & Request::kSnapshot) return kept_ >= pull.share.id;
+  const bool final = pull.flags & Request::kFinal;
+  if (final) {
+    // Everybody's last gradients come before everybody's last pull.
+    if (!present(true).empty() || !gathered_.empty()) return false;
+    reply.kind = Reply::kDone;
+    return !coordinates() || coordinator_->direct(index, true, present(false), reply);
+  }
+  if (version_ < pull.wanted) return false;
+  // An adaptive bound is the coordinator's; the others take it from what the worker was told.
+  const bool follows = config_.consistency == "adaptive" && !coordinates();
+  reply.bound = follows ? pull.bound : consistency_->bound();
+  const int64_t clock = asking.base + pull.clock + (pull.flags & Request::kAhead ? 1 : 0) +
+                        (pull.flags & Request::kPush ? 1 : 0);
+  reply.oldest = oldest() - asking.base;
+  if (!(pull.flags & Request::kHeaderOnly) &&
+      !consistency_->may_read(clock, oldest(), reply.bound, asking.waited)) {
+    asking.waited = true;
+    return false;
+  }
+  return !coordinates() || coordinator_->direct(index, false, present(true), reply);
+}
+
+void Server::send_reply(int index, const Reply& reply, std::span<const float> parameters) {
+  Worker& to = worker(index);
+  const uint64_t sequence = to.pull->sequence;
+  to.pull.reset();
+  to.sending.clear();  // it asked again, so it has the last reply
+  to.reply = reply;
+  to.reply.sequence = sequence;
+  to.reply.elements = parameters.size();
+  to.sending.push_back(node_.endpoint().send(index, reply_tag(sequence),
+                                             std::as_bytes(std::span<const Reply>(&to.reply, 1))));
+  if (parameters.empty()) return;
+  // In lockstep the parameters stay as they are until everybody has them.
+  if (!consistency_->lockstep()) {
+    if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
+    if (!node_.clock().cost_only())
+      std::copy(parameters.begin(), parameters.end(), to.staging.span().begin());
+    node_.clock().charge(
+        {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
+    parameters = to.staging.span();
+  }
+  to.sending.push_back(
+      node_.endpoint().send(index, parameters_tag(sequence), bytes_of(parameters)));
+}
+
+void Server::abandon_push(Worker& worker, int index) {
+  for (size_t i = handles_.size(); i-- > 1;) {
+    if (piece_of_[i].worker != index) continue;
+    handles_.erase(handles_.begin() + static_cast<std::ptrdiff_t>(i));
+    piece_of_.erase(piece_of_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (worker.push) shard_.free_slot(worker.push->slot);
+  worker.push.reset();
+}
+
+void Server::remove(int index) {
+  Worker& gone = worker(index);
+  gone.present = false;
+  abandon_push(gone, index);
+  gone.queue.clear();
+  gone.pull.reset();
+  if (coordinates()) coordinator_->lose(index);
+  try_to_close();
+}
+
+void Server::expel(int index, const std::string& why) {
+  Worker& gone = worker(index);
+  context_.log.warn(fmt::format("rank {} sent nonsense ({}); going on without it", index, why));
+  context_.recorder.count("workers_expelled");
+  Reply reply;
+  reply.kind = Reply::kRefused;
+  if (!gone.pull) gone.pull.emplace();
+  gone.pull->sequence = gone.sequence;
+  send_reply(index, reply, {});
+  remove(index);
+}
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,49 @@
+#include "strategies/parameter_server/timetable.h"
+
+#include <algorithm>
+
+namespace tutti::parameter_server {
+
+Timetable::Timetable(const TaskConfig& task, const OptimizerConfig& optimizer, size_t samples)
+    : schedule_(optimizer, task.global_batch, task.epochs),
+      samples_(static_cast<int64_t>(samples)),
+      epochs_(task.epochs),
+      max_steps_(task.max_steps) {}
+
+int64_t Timetable::all_steps(int64_t epoch) const {
+  const int64_t batch = schedule_.global_batch(epoch);
+  return samples_ / batch + (samples_ % batch != 0 ? 1 : 0);
+}
+
+int64_t Timetable::steps(int64_t epoch) const {
+  if (max_steps_ == 0) return all_steps(epoch);
+  int64_t before = 0;
+  for (int64_t e = 0; e < epoch && before < max_steps_; ++e) before += all_steps(e);
+  return std::min(all_steps(epoch), std::max<int64_t>(0, max_steps_ - before));
+}
+
+int64_t Timetable::count(int64_t epoch, int64_t step) const {
+  const int64_t batch = schedule_.global_batch(epoch);
+  return std::clamp<int64_t>(samples_ - step * batch, 1, batch);
+}
+
+int64_t Timetable::number(int64_t epoch, int64_t step) const {
+  for (int64_t e = 0; e < epoch; ++e) step += all_steps(e);
+  return step;
+}
+
+double Timetable::rate(const Hand& hand) const {
+  return schedule_.rate(static_cast<double>(hand.epoch) +
+                        static_cast<double>(hand.step) /
+                            static_cast<double>(all_steps(hand.epoch)));
+}
+
+double Timetable::progress(const Hand& hand) const {
+  return 1.0 / (static_cast<double>(all_steps(hand.epoch)) * static_cast<double>(hand.parts));
+}
+
+double Timetable::weight(const Hand& hand, int64_t samples) const {
+  return static_cast<double>(samples) / static_cast<double>(count(hand.epoch, hand.step));
+}
+
+}  // namespace tutti::parameter_server

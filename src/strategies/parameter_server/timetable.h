@@ -1,0 +1,30 @@
+// The global batches of a run: how many, how large, at which rate.
+#pragma once
+
+#include "optimizers/optimizer.h"
+#include "strategies/parameter_server/messages.h"
+#include "strategies/task.h"
+
+namespace tutti::parameter_server {
+
+class Timetable {
+ public:
+  Timetable(const TaskConfig& task, const OptimizerConfig& optimizer, size_t samples);
+  int64_t epochs() const { return epochs_; }
+  // Steps of an epoch that are taken: fewer than it has when task.max_steps ends the run in it.
+  int64_t steps(int64_t epoch) const;
+  int64_t count(int64_t epoch, int64_t step) const;   // samples of that batch
+  int64_t number(int64_t epoch, int64_t step) const;  // of that step, counted over all epochs
+  double rate(const Hand& hand) const;                // for its first step
+  // How much of an epoch one part of one step is.
+  double progress(const Hand& hand) const;
+  // How much of a global batch `samples` samples of that step are.
+  double weight(const Hand& hand, int64_t samples) const;
+
+ private:
+  int64_t all_steps(int64_t epoch) const;
+  Schedule schedule_;
+  int64_t samples_, epochs_, max_steps_;
+};
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,211 @@
+#include "strategies/parameter_server/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "fabric/exchange.h"
+#include "strategies/compute.h"
+#include "strategies/parameter_server/consistency.h"
+#include "strategies/parameter_server/layout.h"
+
+namespace tutti::parameter_server {
+
+Worker::Worker(Context& context, const Config& config)
+    : context_(context),
+      config_(config),
+      collects_(make_consistency(config, context.cluster.workers)->collects()),
+      timetable_(context.task, context.optimizer, context.data.splits.train.size()),
+      local_(context),
+      started_s_(context.node.clock().now()),
+      incoming_(context.model.parameters().size()),
+      accrued_(config.pull_every > 1 ? incoming_.size() : 0),
+      sums_(context.task.deterministic ? incoming_.size() : 0),
+      bound_(config.staleness),
+      asked_s_(started_s_) {
+  const Architecture& architecture = context.model.architecture();
+  const auto shards = make_shards(architecture, static_cast<size_t>(config.servers), config.shards);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    links_.emplace_back(context, static_cast<Rank>(context.cluster.workers + static_cast<Rank>(i)),
+                        shards[i], incoming_.span());
+    pieces_.push_back(pieces_of(architecture, shards[i]));
+  }
+}
+
+void Worker::run() {
+  try {
+    train();
+    finish();
+  } catch (const DivergedError&) {
+    for (Link& link : links_) {
+      Request leaving;
+      leaving.flags = Request::kLeave;
+      link.request(leaving);
+    }
+    for (Link& link : links_) link.finish_sending();
+    throw;
+  }
+}
+
+void Worker::train() {
+  ask(0);
+  for (;;) {
+    await_replies();
+    const Reply reply = coordinator().reply();
+    if (reply.kind == Reply::kFinish) return;
+    if (reply.kind == Reply::kEvaluate) {
+      evaluate(reply.task, 0);
+      continue;
+    }
+    if (collects_) await_version(reply.version);
+    commit();
+    bound_ = reply.bound;
+    compute(reply.hand);
+  }
+}
+
+// Nobody pushes any more: everybody gets the same parameters.
+void Worker::finish() {
+  if (accrued_steps_ > 0) {
+    for (Link& link : links_) {
+      push_whole(link, pull_request(link, Request::kFinal | Request::kPush), accrued_.span());
+    }
+  } else {
+    ask(Request::kFinal);
+  }
+  for (;;) {
+    await_replies();
+    const Reply reply = coordinator().reply();
+    if (reply.kind == Reply::kEvaluate) {
+      evaluate(reply.task, Request::kFinal);
+      continue;
+    }
+    commit();
+    if (reply.kind == Reply::kDone) break;
+    Request again;
+    again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
+    coordinator().request(again);
+  }
+  for (Link& link : links_) {
+    Request goodbye;
+    goodbye.flags = Request::kGoodbye;
+    link.request(goodbye);
+    link.finish_sending();
+  }
+}
+
+double Worker::occupancy() {
+  const double busy_s =
+      context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
+  const double now_s = context_.node.clock().now();
+  const double share = now_s > asked_s_ ? (busy_s - busy_before_s_) / (now_s - asked_s_) : -1;
+  busy_before_s_ = busy_s;
+  asked_s_ = now_s;
+  return std::min(1.0, share);
+}
+
+Request Worker::pull_request(const Link& link, uint32_t flags) const {
+  Request request;
+  request.flags = Request::kPull | flags;
+  request.bound = std::min(bound_, kMostBound);
+  request.wanted = collects_ && began_ ? link.version() + 1 : 0;
+  if (flags & Request::kPush) {
+    request.hand = accrued_hand_;
+    request.steps = static_cast<int32_t>(accrued_steps_);
+    request.samples = accrued_samples_;
+  }
+  return request;
+}
+
+void Worker::ask(uint32_t flags, const EvaluationShare& share) {
+  for (Link& link : links_) {
+    Request request = pull_request(link, flags);
+    if (&link == &coordinator()) {
+      request.occupancy = occupancy();
+      request.share = share;
+      if (share.id > 0) request.flags |= Request::kEvaluated;
+    }
+    link.request(request);
+  }
+}
+
+void Worker::await_replies() {
+  struct Owner {
+    Link* link;
+    size_t index;
+  };
+  std::vector<Handle> handles;
+  std::vector<Owner> owners;
+  const auto add = [&](Link& link) {
+    for (size_t i = 0; i < link.handles().size(); ++i) {
+      if (!link.handles()[i].pending()) continue;
+      handles.push_back(std::move(link.handles()[i]));
+      owners.push_back({&link, i});
+    }
+  };
+  const bool directed = coordinator().awaits();
+  size_t awaited = 0;
+  for (Link& link : links_)
+    if (link.awaits()) {
+      add(link);
+      ++awaited;
+    }
+  PhaseScope scope(context_.watch, Phase::kWait);
+  while (awaited > 0) {
+    const auto [i, completion] =
+        context_.node.endpoint().wait_any(handles, context_.node.timeout_s());
+    if (completion.state == State::kTimedOut) throw_not_done(context_.node, completion);
+    scope.change(Phase::kCommunicate);
+    Link& link = *owners[i].link;
+    if (!link.ended(owners[i].index, completion)) continue;
+    for (size_t other = 0; other < handles.size(); ++other)  // parameters that will not come
+      if (owners[other].link == &link && handles[other].pending()) handles[other] = Handle();
+    if (link.reply().kind == Reply::kRepeat) {
+      repeat(link);
+      add(link);
+      continue;
+    }
+    --awaited;
+  }
+  record_step();
+  if (directed && coordinator().reply().has_row)
+    context_.recorder.evaluation(coordinator().reply().row);
+}
+
+// Servers close steps one after the other, so one may have answered with the step before.
+void Worker::await_version(int64_t version) {
+  for (;;) {
+    bool all = true;
+    for (Link& link : links_) {
+      if (link.reply().version >= version) continue;
+      Request request = pull_request(link, 0);
+      request.wanted = version;
+      link.request(request);
+      all = false;
+    }
+    if (all) return;
+    await_replies();
+  }
+}
+
+void Worker::record_step() {
+  if (!row_) return;
+  row_->time_s = elapsed_s();
+  row_->samples = coordinator().reply().samples;
+  context_.recorder.step(*row_);
+  row_.reset();
+}
+
+void Worker::commit() {
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (!context_.node.clock().cost_only())
+    std::copy(incoming_.span().begin(), incoming_.span().end(),
+              context_.model.parameters().begin());
+  context_.node.clock().charge(
+      {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(incoming_.size())});
+  for (Link& link : links_) link.use();
+  began_ = true;
+}
+
+}  // namespace tutti::parameter_server

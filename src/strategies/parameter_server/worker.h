@@ -1,0 +1,76 @@
+// A worker: pulls parameters, computes gradients, pushes them, as the first server directs.
+//
+// Parameters arrive in a second buffer and are taken over as a whole at the border of a step, never
+// under a pass that reads them; until then the ones before are still there, so that a step that a
+// lost worker left incomplete can be completed.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "strategies/local_worker.h"
+#include "strategies/parameter_server/config.h"
+#include "strategies/parameter_server/link.h"
+#include "strategies/parameter_server/timetable.h"
+
+namespace tutti::parameter_server {
+
+class Worker {
+ public:
+  Worker(Context& context, const Config& config);
+  void run();
+
+ private:
+  void train();
+  void finish();
+
+  // Asking and waiting.
+  void ask(uint32_t flags, const EvaluationShare& share = {});
+  Request pull_request(const Link& link, uint32_t flags) const;
+  void await_replies();
+  void await_version(int64_t version);
+  void record_step();
+  void commit();
+
+  // Computing.
+  void compute(const Hand& hand);
+  void compute_and_push(const Hand& hand);
+  void compute_and_accrue(const Hand& hand, bool push);
+  void repeat(Link& link);
+  void push_whole(Link& link, const Request& request, std::span<const float> gradients);
+  void push_pieces(Range ready);
+  void evaluate(const EvaluationTask& task, uint32_t flags);
+  void note_step(double loss, double rate);
+  LocalWorker::Place place_of(const Hand& hand) const {
+    return {hand.epoch, hand.step, hand.part, hand.parts};
+  }
+  uint64_t number_of(const Hand& hand) const {
+    return static_cast<uint64_t>(timetable_.number(hand.epoch, hand.step));
+  }
+
+  double occupancy();
+  double elapsed_s() const { return context_.node.clock().now() - started_s_; }
+  Link& coordinator() { return links_.front(); }
+
+  Context& context_;
+  const Config& config_;
+  bool collects_;
+  Timetable timetable_;
+  LocalWorker local_;
+  double started_s_;
+  Buffer<float> incoming_;
+  Buffer<float> accrued_;  // pull_every > 1: gradients that were not pushed yet
+  Buffer<ExactSum> sums_;  // task.deterministic
+  std::deque<Link> links_;
+  std::vector<std::vector<Range>> pieces_;  // of each link's range
+  int64_t bound_ = 0;                       // as the coordinator said last
+  int64_t steps_ = 0;                       // that this worker took
+  int64_t accrued_steps_ = 0, accrued_samples_ = 0;
+  Hand accrued_hand_;
+  std::optional<StepRow> row_;  // of the step that is not complete before the next reply
+  double busy_before_s_ = 0, asked_s_ = 0;
+  bool began_ = false;
+};
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,152 @@
+// What a worker computes: gradients for its hand, those that somebody else left, evaluations.
+#include <algorithm>
+
+#include "core/error.h"
+#include "strategies/compute.h"
+#include "strategies/parameter_server/evaluator.h"
+#include "strategies/parameter_server/worker.h"
+
+namespace tutti::parameter_server {
+
+void Worker::compute(const Hand& hand) {
+  for (Link& link : links_) link.finish_sending();
+  if (config_.prefetch) ask(Request::kAhead);
+  if (config_.pull_every == 1) return compute_and_push(hand);
+  Hand step = hand;
+  step.steps = 1;
+  for (int32_t i = 0; i < hand.steps; ++i, ++step.step) compute_and_accrue(step, i == 0);
+  ask(0);
+}
+
+void Worker::note_step(double loss, double rate) {
+  row_ = StepRow{.step = ++steps_, .loss = loss, .rate = rate};
+}
+
+// Every step pulls: the gradients travel while the backward pass computes those of earlier layers.
+void Worker::compute_and_push(const Hand& hand) {
+  const bool exact = context_.task.deterministic;
+  const LocalWorker::Place place = place_of(hand);
+  accrued_hand_ = hand;
+  accrued_steps_ = 1;
+  accrued_samples_ = local_.samples_in(place);
+  const auto begin = [&](uint32_t flags) {
+    for (Link& link : links_) {
+      Request request = pull_request(link, Request::kPush | flags);
+      if (config_.prefetch) request.flags &= ~uint32_t{Request::kPull};
+      if (&link == &coordinator()) request.occupancy = occupancy();
+      exact ? push_whole(link, request, {}) : link.request(request);
+    }
+  };
+  LocalWorker::Result result;
+  if (exact) {
+    result = local_.exact_gradient(place, number_of(hand), sums_.span());
+    begin(0);
+  } else {
+    bool begun = false;
+    result = local_.gradient(place, number_of(hand), [&](Range range) {
+      if (!begun) begin(Request::kInParts);
+      begun = true;
+      push_pieces(range);
+    });
+    TUTTI_CHECK(begun);
+  }
+  accrued_steps_ = 0;
+  note_step(result.loss, timetable_.rate(hand));
+}
+
+void Worker::push_pieces(Range ready) {
+  const std::span<const float> gradients = context_.model.gradients();
+  for (size_t i = 0; i < links_.size(); ++i)
+    for (size_t piece = 0; piece < pieces_[i].size(); ++piece) {
+      const Range range = pieces_[i][piece];
+      if (range.begin < ready.begin || range.end > ready.end) continue;
+      links_[i].send_gradients(piece, bytes_of(gradients.subspan(range.begin, range.size())));
+    }
+}
+
+void Worker::push_whole(Link& link, const Request& request, std::span<const float> gradients) {
+  link.request(request);
+  const Range range = link.range();
+  if (range.empty()) return;
+  const std::span<const ExactSum> sums = sums_.span();
+  link.send_gradients(0, sums.empty() ? bytes_of(gradients.subspan(range.begin, range.size()))
+                                      : bytes_of(sums.subspan(range.begin, range.size())));
+}
+
+// Between pulls a worker goes on from its own steps, and keeps their gradients for the next push.
+void Worker::compute_and_accrue(const Hand& hand, bool push) {
+  record_step();
+  const LocalWorker::Result result = local_.gradient(place_of(hand), number_of(hand), [](Range) {});
+  const double rate = timetable_.rate(hand);
+  {
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    if (push)
+      for (Link& link : links_) link.finish_sending();
+    const std::span<float> x = context_.model.parameters(), sum = accrued_.span();
+    const std::span<const float> g = context_.model.gradients();
+    if (!context_.node.clock().cost_only()) {
+      const auto step = static_cast<float>(rate);
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] -= step * g[i];
+        sum[i] = accrued_steps_ > 0 ? sum[i] + g[i] : g[i];
+      }
+    }
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(x.size())});
+  }
+  accrued_hand_ = hand;
+  ++accrued_steps_;
+  accrued_samples_ += result.samples;
+  note_step(result.loss, rate);
+  if (!push) return;
+  for (Link& link : links_) {
+    Request request = pull_request(link, Request::kPush);
+    request.flags &= ~uint32_t{Request::kPull};
+    push_whole(link, request, accrued_.span());
+  }
+  for (Link& link : links_) link.finish_sending();  // the next gradient is added to a fresh sum
+  accrued_steps_ = accrued_samples_ = 0;
+}
+
+// A server lacks what a lost worker was to send. Its parameters are still the ones of this step.
+void Worker::repeat(Link& link) {
+  const Hand hand = link.reply().hand;
+  TUTTI_CHECK(link.reply().version == link.version());
+  for (Link& other : links_) other.finish_sending();
+  const LocalWorker::Result result =
+      context_.task.deterministic
+          ? local_.exact_gradient(place_of(hand), number_of(hand), sums_.span())
+          : local_.gradient(place_of(hand), number_of(hand), [](Range) {});
+  Request request = pull_request(link, Request::kPush);
+  request.hand = hand;
+  request.steps = hand.steps;
+  request.samples = result.samples;
+  push_whole(link, request, context_.model.gradients());
+}
+
+void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
+  if (task.on_snapshot) {
+    for (Link& link : links_) {
+      Request request;
+      request.flags = Request::kPull | Request::kSnapshot;
+      request.share.id = task.id;
+      link.request(request);
+    }
+    await_replies();
+    if (!context_.node.clock().cost_only())
+      std::copy(incoming_.span().begin(), incoming_.span().end(),
+                context_.model.parameters().begin());
+  } else {
+    commit();
+  }
+  const EvaluationSums sums =
+      evaluate_chunks(context_, context_.data.splits.validation, task.begin, task.end, 1);
+  const EvaluationShare share = share_of(task, sums);
+  if (task.on_snapshot) return ask(flags, share);
+  Request request;
+  request.flags = Request::kPull | Request::kHeaderOnly | Request::kEvaluated | flags;
+  request.share = share;
+  coordinator().request(request);
+}
+
+}  // namespace tutti::parameter_server

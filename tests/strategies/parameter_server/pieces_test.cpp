@@ -1,0 +1,292 @@
+// The pieces of the parameter server by themselves: shards, hands, messages, rules, evaluations.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "core/random.h"
+#include "strategies/parameter_server/consistency.h"
+#include "strategies/parameter_server/dealer.h"
+#include "strategies/parameter_server/evaluator.h"
+#include "strategies/parameter_server/layout.h"
+
+namespace tutti::parameter_server {
+namespace {
+
+Architecture lenet() { return make_architecture({.kind = "lenet"}, {1, 28, 28}, 10); }
+
+TEST(Shards, CoverAllParametersInOrder) {
+  const Architecture architecture = lenet();
+  for (const char* by : {"bytes", "layers"})
+    for (const size_t servers : {1u, 2u, 3u, 5u, 16u}) {
+      const auto shards = make_shards(architecture, servers, by);
+      ASSERT_EQ(shards.size(), servers);
+      size_t end = 0;
+      for (const Range shard : shards) {
+        EXPECT_EQ(shard.begin, end);
+        end = shard.end;
+      }
+      EXPECT_EQ(end, architecture.parameter_count);
+    }
+}
+
+TEST(Shards, AreBalancedOrKeepLayersWhole) {
+  const Architecture architecture = lenet();
+  for (const Range shard : make_shards(architecture, 3, "bytes"))
+    EXPECT_NEAR(static_cast<double>(shard.size()),
+                static_cast<double>(architecture.parameter_count) / 3, 1);
+  std::set<size_t> borders;
+  size_t largest_parameter = 0;
+  for (const Parameter& parameter : architecture.parameters) {
+    borders.insert(parameter.range.end);
+    largest_parameter = std::max(largest_parameter, parameter.range.size());
+  }
+  size_t largest_shard = 0;
+  for (const Range shard : make_shards(architecture, 4, "layers")) {
+    EXPECT_TRUE(borders.count(shard.end));
+    largest_shard = std::max(largest_shard, shard.size());
+  }
+  // One layer has most of LeNet: nothing better is possible.
+  EXPECT_EQ(largest_shard, largest_parameter);
+}
+
+TEST(Shards, PiecesAreTheShardInTheOrderOfTheBackwardPass) {
+  const Architecture architecture = lenet();
+  for (const Range shard : make_shards(architecture, 3, "bytes")) {
+    size_t end = shard.end;
+    for (const Range piece : pieces_of(architecture, shard)) {
+      EXPECT_EQ(piece.end, end);
+      end = piece.begin;
+    }
+    EXPECT_EQ(end, shard.begin);
+  }
+}
+
+Timetable timetable(int64_t samples, int64_t batch, int64_t epochs, int64_t max_steps = 0) {
+  TaskConfig task;
+  task.global_batch = batch;
+  task.epochs = epochs;
+  task.max_steps = max_steps;
+  return {task, OptimizerConfig{}, static_cast<size_t>(samples)};
+}
+
+using Cell = std::tuple<int, int, int>;  // epoch, step, part
+
+TEST(Dealer, DealsEveryPartOfEveryStepOnce) {
+  for (const int64_t pull_every : {1, 4})
+    for (const bool own : {false, true}) {
+      const Timetable table = timetable(100, 12, 3);
+      Dealer dealer(table, 5, pull_every, own);
+      std::map<Cell, int> dealt;
+      for (int worker = 0; auto hand = dealer.draw(worker, false); worker = (worker + 1) % 5)
+        for (int i = 0; i < hand->steps; ++i) ++dealt[{hand->epoch, hand->step + i, hand->part}];
+      EXPECT_EQ(dealt.size(), 3u * 9 * 5);
+      for (const auto& [cell, times] : dealt) EXPECT_EQ(times, 1);
+    }
+}
+
+TEST(Dealer, StopsAfterMaxStepsInAnyEpoch) {
+  const Timetable table = timetable(100, 10, 5, 13);
+  Dealer dealer(table, 2, 1, false);
+  int hands = 0;
+  while (dealer.draw(0, false)) ++hands;
+  EXPECT_EQ(hands, 26);
+}
+
+// Workers that are slow, dropped or lost at random: each hand is accepted once in its own epoch.
+TEST(Dealer, LosesNothingAndAcceptsNothingTwice) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed, Stream::kTest);
+    const Timetable table = timetable(64, 16, 2);
+    const int workers = 4;
+    Dealer dealer(table, workers, 1, false);
+    std::vector<std::optional<Hand>> computing(workers);
+    std::map<Cell, int> accepted;
+    int lost = 0, epoch = 0;
+    for (int guard = 0; guard < 10000; ++guard) {
+      const int worker = static_cast<int>(random.below(workers));
+      if (worker < lost) continue;
+      auto& hand = computing[static_cast<size_t>(worker)];
+      if (!hand) {
+        hand = dealer.draw(worker, true);
+        if (!hand) break;  // everything was accepted
+        EXPECT_GE(hand->epoch, epoch);
+        epoch = hand->epoch;
+        continue;
+      }
+      const uint64_t fate = random.below(20);
+      if (fate == 0 && lost < 2 && worker == lost) {
+        dealer.lose(lost++);
+      } else if (fate < 6) {
+        dealer.drop(worker, *hand);
+      } else if (dealer.accept(worker, *hand, 1)) {
+        ++accepted[{hand->epoch, hand->step, hand->part}];
+      }
+      hand.reset();
+    }
+    EXPECT_EQ(accepted.size(), 2u * 4 * workers) << "seed " << seed;
+    for (const auto& [cell, times] : accepted) EXPECT_EQ(times, 1) << "seed " << seed;
+  }
+}
+
+TEST(Dealer, CutsARoundForThoseWhoAreThere) {
+  const Timetable table = timetable(100, 50, 1);
+  Dealer dealer(table, 4, 1, false);
+  ASSERT_TRUE(dealer.deal_round({0, 2, 3}));
+  const auto hand = dealer.of_round(2);
+  ASSERT_TRUE(hand);
+  EXPECT_EQ(hand->part, 1);
+  EXPECT_EQ(hand->parts, 3);
+  EXPECT_FALSE(dealer.of_round(2));
+  EXPECT_FALSE(dealer.of_round(1));
+  EXPECT_TRUE(dealer.deal_round({0}));
+  EXPECT_FALSE(dealer.deal_round({0}));
+}
+
+TEST(Ssp, LetsNobodyReadBeyondTheBound) {
+  const auto ssp = make_consistency({.consistency = "ssp", .staleness = 2}, 4);
+  EXPECT_TRUE(ssp->may_read(5, 3, ssp->bound(), false));
+  EXPECT_FALSE(ssp->may_read(6, 3, ssp->bound(), false));
+}
+
+TEST(Adaptive, FollowsTheOccupancyWithinItsLimits) {
+  const auto rule = make_consistency({.consistency = "adaptive", .staleness = 2}, 2);
+  const auto report = [&](double occupancy) {
+    rule->observe(0, occupancy, 2);
+    const int64_t before = rule->bound();
+    rule->observe(0, occupancy, 2);  // not until everybody has reported
+    EXPECT_EQ(rule->bound(), before);
+    rule->observe(1, occupancy, 2);
+  };
+  report(0.5);
+  EXPECT_EQ(rule->bound(), 3);
+  for (int i = 0; i < 20; ++i) report(0.5);
+  EXPECT_EQ(rule->bound(), 8);
+  for (int i = 0; i < 20; ++i) report(1);
+  EXPECT_EQ(rule->bound(), 0);
+}
+
+TEST(Adaptive, LeavesTheSlowestSomeStepsAfterAWait) {
+  const auto rule =
+      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 2);
+  EXPECT_TRUE(rule->may_read(5, 2, 3, false));
+  EXPECT_FALSE(rule->may_read(5, 2, 3, true));
+  EXPECT_TRUE(rule->may_read(5, 3, 3, true));
+  EXPECT_TRUE(rule->may_read(5, 5, 0, true));  // and never asks for more than there can be
+}
+
+TEST(Backup, ClosesWithAllButTheLate) {
+  const auto rule = make_consistency({.consistency = "backup", .backup = 2}, 8);
+  EXPECT_EQ(rule->quorum(8, 8, 100), 6u);
+  EXPECT_EQ(rule->quorum(8, 5, 100), 5u);
+  EXPECT_EQ(rule->quorum(8, 8, 3), 3u);
+}
+
+TEST(Rate, IsDividedByWhatItFollows) {
+  EXPECT_EQ(rate_factor({.rate = "constant"}, 7, 3), 1);
+  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 0), 0.25);
+  EXPECT_EQ(rate_factor({.rate = "staleness"}, 0.5, 0), 1);
+  EXPECT_EQ(rate_factor({.rate = "worker"}, 9, 3), 0.25);
+}
+
+TEST(Evaluator, GivesTheShareOfALostWorkerToAnother) {
+  Evaluator evaluator;
+  evaluator.begin(64 * 10, 3, false, {});
+  const auto a = evaluator.take(0), b = evaluator.take(1);
+  ASSERT_TRUE(a && b);
+  evaluator.lose(1);
+  const auto again = evaluator.take(0), c = evaluator.take(2);
+  ASSERT_TRUE(again && c);
+  EXPECT_EQ(again->begin, b->begin);
+  EXPECT_FALSE(evaluator.take(0));
+  const auto share = [](const EvaluationTask& task, int64_t correct) {
+    EvaluationSums sums;
+    sums.correct.value = correct;
+    sums.loss.value = -correct;
+    return share_of(task, sums);
+  };
+  EXPECT_FALSE(evaluator.add(1, share(*b, 5)));  // it is not its any more
+  EXPECT_TRUE(evaluator.add(0, share(*a, 10)));
+  EXPECT_TRUE(evaluator.add(0, share(*again, 20)));
+  EXPECT_FALSE(evaluator.complete());
+  EXPECT_TRUE(evaluator.add(2, share(*c, 30)));
+  const auto sums = evaluator.complete();
+  ASSERT_TRUE(sums);
+  EXPECT_EQ(static_cast<int64_t>(sums->correct.value), 60);
+  EXPECT_EQ(static_cast<int64_t>(sums->loss.value), -60);
+  EXPECT_FALSE(evaluator.active());
+}
+
+const RequestLimits kLimits{.workers = 4, .coordinator = 4, .version = 100};
+
+Request sensible_push() {
+  Request request;
+  request.flags = Request::kPush | Request::kPull;
+  request.sequence = 8;
+  request.version = 99;
+  request.hand = {0, 3, 1, 2, 4};
+  request.steps = 1;
+  request.samples = 16;
+  return request;
+}
+
+TEST(Messages, ASensibleRequestIsTaken) {
+  EXPECT_EQ(fault_of(sensible_push(), sizeof(Request), 2, kLimits), "");
+}
+
+TEST(Messages, WhatCannotBeMeantIsNamed) {
+  const auto fault = [](auto change, Rank from = 2, size_t bytes = sizeof(Request)) {
+    Request request = sensible_push();
+    change(request);
+    return fault_of(request, bytes, from, kLimits);
+  };
+  EXPECT_NE(fault([](Request&) {}, 2, sizeof(Request) - 1), "");
+  EXPECT_NE(fault([](Request&) {}, 5), "");
+  EXPECT_NE(fault([](Request& r) { r.magic = 0; }), "");
+  EXPECT_NE(fault([](Request& r) { r.flags |= 1u << 20; }), "");
+  EXPECT_NE(fault([](Request& r) { r.flags = 0; }), "");
+  EXPECT_NE(fault([](Request& r) { r.flags = Request::kDecision; }), "");
+  EXPECT_EQ(fault([](Request& r) { r.flags = Request::kDecision; }, 4), "");
+  EXPECT_NE(fault([](Request& r) { r.version = 101; }), "");
+  EXPECT_NE(fault([](Request& r) { r.version = -1; }), "");
+  EXPECT_NE(fault([](Request& r) { r.bound = -1; }), "");
+  EXPECT_NE(fault([](Request& r) { r.hand.parts = 5; }), "");
+  EXPECT_NE(fault([](Request& r) { r.hand.part = 4; }), "");
+  EXPECT_NE(fault([](Request& r) { r.hand.steps = 0; }), "");
+  EXPECT_NE(fault([](Request& r) { r.steps = 0; }), "");
+  EXPECT_NE(fault([](Request& r) { r.samples = -1; }), "");
+  EXPECT_NE(fault([](Request& r) { r.occupancy = NAN; }), "");
+  EXPECT_NE(fault([](Request& r) { r.read_s = std::numeric_limits<double>::infinity(); }), "");
+}
+
+// Whatever bytes come: what is taken is within the limits that the server relies on.
+TEST(Messages, NoBytesGetBeyondTheLimits) {
+  Random random(7, Stream::kTest);
+  int taken = 0;
+  for (int trial = 0; trial < 200000; ++trial) {
+    Request request = sensible_push();
+    std::array<std::byte, sizeof(Request)> bytes;
+    std::memcpy(bytes.data(), &request, sizeof(Request));
+    const uint64_t changes = 1 + random.below(8);
+    for (uint64_t i = 0; i < changes; ++i)
+      bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
+    std::memcpy(&request, bytes.data(), sizeof(Request));
+    const Rank from = static_cast<Rank>(random.below(6));
+    if (!fault_of(request, sizeof(Request), from, kLimits).empty()) continue;
+    ++taken;
+    EXPECT_TRUE(request.count >= 0 || from != 4);
+    if (!(request.flags & Request::kPush)) continue;
+    EXPECT_TRUE(from >= 0 && from < 4);
+    EXPECT_TRUE(request.version >= 0 && request.version <= 100);
+    EXPECT_TRUE(request.hand.parts >= 1 && request.hand.parts <= 4);
+    EXPECT_TRUE(request.hand.part >= 0 && request.hand.part < 4);
+    EXPECT_TRUE(request.hand.epoch >= 0 && request.hand.step >= 0 && request.hand.steps >= 1);
+  }
+  EXPECT_GT(taken, 1000);  // or the test shows nothing
+}
+
+}  // namespace
+}  // namespace tutti::parameter_server
