@@ -15,18 +15,19 @@ constexpr uint64_t kSizeTag = Tag(Purpose::kFabric, 3).bits();
 constexpr uint64_t kPieceTag = Tag(Purpose::kFabric, 4).bits();
 constexpr uint64_t kGreetingTag = Tag(Purpose::kFabric, 5).bits();
 
-constexpr size_t kPieceBytes = 4 * kEagerBytes;
-constexpr int kPiecesUnderWay = 4;
+// Few and small, so that what else is to be sent does not wait long.
+constexpr size_t kPieceBytes = 2 * kEagerBytes;
+constexpr int kPiecesUnderWay = 2;
+// What is sent without being asked for: one message, and all to one peer.
+constexpr size_t kPushBytes = size_t{2} << 20;
+constexpr size_t kMostPushed = size_t{8} << 20;
 
 // Words of a request beside the room in a buffer, and of a size.
-constexpr uint64_t kMore = ~uint64_t{0} - 1;
 constexpr uint64_t kEnough = ~uint64_t{0};
 constexpr uint64_t kNone = ~uint64_t{0};
 
 constexpr int kSerialShift = 40;
 constexpr uint64_t kSerials = uint64_t{1} << (63 - kSerialShift);
-
-size_t pieces_of(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
 
 }  // namespace
 
@@ -36,7 +37,6 @@ struct Courier::Delivery {
   Operation* operation = nullptr;
   uint64_t notice = 0;
   size_t moved = 0;
-  int allowed = 0;    // pieces that the receiver is ready for
   int under_way = 0;  // pieces in UCX's hands
   bool claimed = false;
   bool stopped = false;  // no further pieces: called back, or the receiver has had enough
@@ -47,7 +47,7 @@ struct Courier::Delivery {
   void change_under_way(int by) {
     under_way += by;
     operation->in_ucx = under_way > 0;
-    if (claimed && over() && !broken) ++courier->finished_;
+    if (by < 0 && !broken) ++courier->finished_;
   }
 };
 
@@ -59,7 +59,6 @@ struct Courier::Haul {
   uint64_t room = 0;
   uint64_t size = kNone;
   size_t moved = 0;
-  size_t asked = 0;  // pieces, so far
   std::vector<std::byte> piece;
   void* request = nullptr;
   uint64_t size_word = 0;
@@ -143,6 +142,29 @@ void Courier::on_word_sent(void* request, ucs_status_t, void* user_data) {
 
 // --- the sender
 
+bool Courier::push(Operation& operation, Channel& channel) {
+  if (operation.bytes > kPushBytes || channel.pushed() + operation.bytes > kMostPushed)
+    return false;
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
+  std::memcpy(copy.get(), operation.data, operation.bytes);
+  const ucp_request_param_t param = send_param(on_pushed, copy.get());
+  void* request = ucp_tag_send_nbx(channel.endpoint(), copy.get(), operation.bytes,
+                                   kPushFlag | operation.tag.bits(), &param);
+  // A broken endpoint refuses; the launcher will say that its peer is lost.
+  if (UCS_PTR_IS_ERR(request)) return false;
+  if (request != nullptr) copy.release();
+  channel.add_pushed(static_cast<int64_t>(operation.bytes));
+  end_(operation, State::kDone, operation.bytes);
+  return true;
+}
+
+void Courier::on_pushed(void* request, ucs_status_t, void* user_data) {
+  delete[] static_cast<std::byte*>(user_data);
+  ucp_request_free(request);
+}
+
+void Courier::acknowledge(Channel& channel, size_t bytes) { say(channel, kRequestTag, bytes); }
+
 void Courier::offer(Operation& operation, Channel& channel) {
   serial_ = (serial_ + 1) % kSerials;
   operation.notice = kNoticeFlag | serial_ << kSerialShift;
@@ -188,10 +210,8 @@ void Courier::on_request(void* request, ucs_status_t status, const ucp_tag_recv_
 void Courier::serve(const Request& request) {
   if (request.channel->closed()) return;
   Delivery* delivery = find(*request.channel, request.notice);
-  if (request.word == kMore) {
-    if (!delivery || delivery->stopped) return;
-    ++delivery->allowed;
-    send_pieces(*delivery);
+  if (request.notice == 0) {  // an acknowledgement
+    request.channel->add_pushed(-static_cast<int64_t>(request.word));
   } else if (request.word == kEnough) {
     if (!delivery || delivery->stopped || delivery->moved == delivery->operation->bytes) return;
     delivery->stopped = true;
@@ -206,14 +226,13 @@ void Courier::serve(const Request& request) {
       ++finished_;
       return;
     }
-    delivery->allowed = kPiecesUnderWay;
     send_pieces(*delivery);
   }
 }
 
 void Courier::send_pieces(Delivery& delivery) {
   const size_t bytes = delivery.operation->bytes;
-  for (; delivery.allowed > 0 && delivery.moved < bytes && !delivery.broken; --delivery.allowed)
+  while (delivery.under_way < kPiecesUnderWay && delivery.moved < bytes && !delivery.broken)
     send_piece(delivery, std::min(bytes - delivery.moved, kPieceBytes));
 }
 
@@ -235,10 +254,11 @@ void Courier::on_piece_sent(void* request, ucs_status_t status, void* user_data)
   delivery.change_under_way(-1);
 }
 
-void Courier::drop_finished() {
+void Courier::go_on() {
   finished_ = 0;
   for (size_t i = 0; i < deliveries_.size();) {
     Delivery& delivery = *deliveries_[i];
+    if (delivery.claimed && !delivery.stopped) send_pieces(delivery);
     if (!delivery.claimed || delivery.broken || !delivery.over()) {
       ++i;
       continue;
@@ -319,7 +339,6 @@ bool Courier::take(Haul& haul) {
       if (operation) end_(*operation, State::kTruncated, haul.size);
       return true;
     }
-    haul.asked = kPiecesUnderWay;
     expect(haul);
     return false;
   }
@@ -332,10 +351,6 @@ bool Courier::take(Haul& haul) {
   if (haul.moved >= haul.size) {
     if (operation) end_(*operation, State::kDone, haul.size);
     return true;
-  }
-  if (operation && haul.asked < pieces_of(haul.size)) {
-    say(*haul.channel, kRequestTag | haul.notice, kMore);
-    ++haul.asked;
   }
   expect(haul);
   return false;
@@ -381,7 +396,7 @@ void Courier::progress() {
   }
   settle();
   if (greeted_ != 0) answer_greetings();
-  if (finished_ != 0) drop_finished();
+  if (finished_ != 0) go_on();
 }
 
 void Courier::settle() {

@@ -5,8 +5,11 @@
 //   notice | tag          ------------->  a receive matches it
 //                         <-------------  kRequest: room in the buffer
 //   kSize: bytes, or none ------------->
-//   kPiece, kPiece        ------------->  one after the other
-//                         <-------------  kRequest: more, one for each piece
+//   kPiece, kPiece, ...   ------------->  as fast as they go
+//
+// A request has to wait behind what its sender is sending at the time, which on a slow link is
+// long. So messages of middle size are not asked for: they are copied, sent at once, and count as
+// sent, as long as the receiver has not too many of them that no receive has met.
 //
 // A piece of no bytes ends a message that its sender called back, and answers "enough", which a
 // receiver says that was cancelled. Pieces go to memory of our own first: the buffer of a receive
@@ -38,6 +41,9 @@ class Courier {
   // If both sides did it at once, UCX would open two TCP connections and throw one away.
   void connect(Channel& channel, const std::string& address, bool first);
 
+  // A send of middle size: it has ended, or cannot be taken now.
+  bool push(Operation& operation, Channel& channel);
+  void acknowledge(Channel& channel, size_t bytes);    // a receive met what was pushed
   void offer(Operation& operation, Channel& channel);  // a send; the notice is on its way
   void pull(Operation& operation, Channel& channel);   // a receive that met a notice
   // A send: true when the buffer is free and nobody will get it.
@@ -75,12 +81,13 @@ class Courier {
   void serve(const Request& request);
   void send_pieces(Delivery& delivery);
   void send_piece(Delivery& delivery, size_t bytes);
-  void drop_finished();
+  void go_on();
   void say(Channel& channel, uint64_t tag, uint64_t value);
   void listen(Ear& ear);
   void expect(Haul& haul);
   bool take(Haul& haul);  // true: it is over
 
+  static void on_pushed(void* request, ucs_status_t status, void* bytes);
   static void on_word_sent(void* request, ucs_status_t status, void* word);
   static void on_piece_sent(void* request, ucs_status_t status, void* delivery);
   static void on_request(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,

@@ -47,6 +47,8 @@ bool Transport::transmit(Operation& operation) {
     if (near(operation.peer)) {
       if (!rendezvous_.open(operation)) return false;
       offered_.push_back(&operation);
+    } else if (courier_.push(operation, channel)) {
+      return true;
     } else {
       courier_.offer(operation, channel);
     }
@@ -136,6 +138,8 @@ void Transport::on_received(void* request, ucs_status_t status, const ucp_tag_re
     operation.phase = Phase::kMatched;
     self.claims_.push_back(&operation);
   } else {
+    if (message.sender_tag & kPushFlag)
+      self.courier_.acknowledge(*self.peer(operation.source).channel, message.length);
     self.end(operation, status == UCS_OK ? State::kDone : State::kTruncated, message.length);
   }
 }
