@@ -4,6 +4,7 @@
 // the process fabric, joined as `tutti join` does it. All-reduces are timed between them and
 // simulated on a star of the same bandwidth and latency, by the same code.
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,11 +136,19 @@ double slowest_s(const std::vector<json>& results, size_t which) {
   return median(times);
 }
 
+// Before everything else on this machine, whose load is none of the network's. Without the right to
+// it the figures are merely worse.
+void come_first() {
+  const sched_param priority{.sched_priority = 10};
+  sched_setscheduler(0, SCHED_RR, &priority);
+}
+
 // In a process of its own on host 0, which forks the others and sends them to their hosts.
 [[noreturn]] void launch_on_hosts(const NamespacedNetwork& network, int nodes,
                                   const Fabric::Body& body, int results_fd,
                                   const std::atomic<bool>& stop) {
   network.enter(0);
+  come_first();
   ProcessOptions options;
   options.remote = nodes - 1;
   options.listen = NamespacedNetwork::address(0) + ":0";

@@ -44,15 +44,15 @@ Operation& Transport::send(Rank to, Tag tag, std::span<const std::byte> data) {
 bool Transport::transmit(Operation& operation) {
   Channel& channel = *peer(operation.peer).channel;
   if (operation.bytes > kEagerBytes) {
+    if (near(operation.peer) && !rendezvous_.open(operation)) return false;
+    if (!near(operation.peer) && courier_.must_wait(operation.bytes, channel)) return false;
+    operation.phase = Phase::kOffered;
     if (near(operation.peer)) {
-      if (!rendezvous_.open(operation)) return false;
       offered_.push_back(&operation);
-    } else if (courier_.push(operation, channel)) {
-      return true;
     } else {
+      if (courier_.push(operation, channel)) return true;
       courier_.offer(operation, channel);
     }
-    operation.phase = Phase::kOffered;
     notify(channel, operation.notice | operation.tag.bits());
     return true;
   }
@@ -218,7 +218,7 @@ bool Transport::try_cancel(Operation& operation) {
       break;
     case Phase::kOffered:
       if (!near(operation.peer)) {
-        if (!courier_.withdraw(operation)) return false;
+        if (!courier_.withdraw(operation)) return !operation.pending();
         break;
       }
       if (!rendezvous_.revoke(operation)) {
