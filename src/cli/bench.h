@@ -46,6 +46,7 @@ nlohmann::json bench_allreduce(const BenchOptions& options, const std::atomic<bo
 nlohmann::json bench_train(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options);
 
 }  // namespace tutti

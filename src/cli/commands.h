@@ -71,10 +71,11 @@ struct JoinCommand : CommonOptions {
 };
 
 struct BenchOptions : CommonOptions {
-  std::string what;  // allreduce | train | virtual | startup
+  std::string what;  // allreduce | train | deterministic | virtual | network | startup
   std::vector<int> processes = {2, 4};
   int rounds = 5;                 // interleaved repetitions
   std::vector<std::string> only;  // allreduce: these implementations; empty: all
+  bool light = false;             // network: fewer and smaller cases
   std::string out;                // also write the JSON here
 };
 

@@ -235,7 +235,9 @@ int main(int argc, char** argv) {
 
   BenchOptions bench;
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
-  bench_app->add_option("WHAT", bench.what, "allreduce, train, virtual, deterministic or startup")
+  bench_app
+      ->add_option("WHAT", bench.what,
+                   "allreduce, train, virtual, network (as root), deterministic or startup")
       ->required();
   bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
       ->delimiter(',');
@@ -243,6 +245,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   bench_app->add_option("--only", bench.only, "allreduce: only these, e.g. direct,openmpi")
       ->delimiter(',');
+  bench_app->add_flag("--light", bench.light, "network: fewer and smaller cases");
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");
   add_common(bench_app, bench);
   bench_app->footer("Example: tutti bench allreduce --processes 2 --rounds 5");

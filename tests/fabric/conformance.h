@@ -40,8 +40,9 @@ const FabricUnderTest& fabric_under_test();
 #define IN_BODY(condition) \
   if (!(condition)) return fmt::format("line {}: {}", __LINE__, #condition)
 
-inline constexpr double kLong_s = 30;    // for what must happen
-inline constexpr double kShort_s = 0.2;  // for what must not
+inline constexpr double kLong_s = 30;         // for what must happen
+inline constexpr double kShort_s = 0.2;       // for what must not
+inline constexpr size_t kWaits = 16'000'000;  // no fabric takes so much without a receive
 inline constexpr const char* kOk = "ok";
 
 inline Tag user_tag(uint64_t step, uint64_t part = 0) { return Tag(Purpose::kUser, step, part); }

@@ -64,7 +64,7 @@ TEST(Conformance, StopReachesNodesInEveryCall) {
   const auto outcomes = fabric_under_test().make(4, {})->run(
       [](Node& node) -> std::string {
         std::vector<std::byte> buffer(8);
-        const auto large = pattern(200'000, 1);
+        const auto large = pattern(kWaits, 1);
         switch (node.endpoint().rank()) {
           case 0:
             while (true) node.clock().sleep(0.01);

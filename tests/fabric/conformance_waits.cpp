@@ -7,7 +7,7 @@ namespace {
 TEST(Conformance, DeadlinesPassAndLeaveTheHandle) {
   run_all_ok(2, [](Node& node) -> std::string {
     Endpoint& endpoint = node.endpoint();
-    const auto large = pattern(500'000, 1);
+    const auto large = pattern(kWaits, 1);
     if (endpoint.rank() == 0) {
       std::vector<std::byte> buffer(8);
       Handle handle = endpoint.receive(1, user_tag(1), buffer);
@@ -63,7 +63,7 @@ TEST(Conformance, ACancelledLargeSendIsNotReceived) {
   run_all_ok(2, [](Node& node) -> std::string {
     Endpoint& endpoint = node.endpoint();
     if (endpoint.rank() == 0) {
-      std::vector<std::byte> first = pattern(300'000, 1);
+      std::vector<std::byte> first = pattern(kWaits, 1);
       Handle handle = endpoint.send(1, user_tag(1), first);
       const State state = endpoint.cancel(handle).state;
       IN_BODY(state == State::kCancelled);

@@ -47,6 +47,8 @@ UcxContext::UcxContext(const std::string& interface) {
   setenv("UCX_SYSV_SEG_SIZE", piece.c_str(), 1);
   setenv("UCX_SYSV_FIFO_SIZE", "32", 1);
   setenv("UCX_SYSV_RX_BUFS_GROW", "128", 1);
+  // Between hosts: a small message waits behind what the system has taken in of large ones.
+  setenv("UCX_TCP_SNDBUF", "64k", 1);
   ucp_config_t* config = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   // System V segments are marked for removal as they are made, before any other process can know

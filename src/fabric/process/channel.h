@@ -38,6 +38,7 @@ class UcxContext {
 // a flag and where its offer is on the board.
 inline constexpr uint64_t kTagMask = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kNoticeFlag = uint64_t{1} << 63;
+inline constexpr uint64_t kPushFlag = uint64_t{1} << 62;  // and no notice: see courier.h
 
 class Channel {
  public:
@@ -57,6 +58,9 @@ class Channel {
   // Between hosts: the other side has connected to us too, and said so.
   bool greeted() const { return greeted_; }
   void set_greeted() { greeted_ = true; }
+  // Bytes that were pushed and not yet met by a receive, as far as we know.
+  size_t pushed() const { return pushed_; }
+  void add_pushed(int64_t bytes) { pushed_ += static_cast<size_t>(bytes); }
   // Closed after its peer was lost: nothing is sent, and what has arrived can still be received.
   bool closed() const { return closed_; }
 
@@ -82,6 +86,7 @@ class Channel {
   void* standing_receive_ = nullptr;
   int event_fd_ = -1;
   bool greeted_ = false;
+  size_t pushed_ = 0;
   bool closed_ = false;
   bool abandoned_ = false;
 };

@@ -1,84 +1,17 @@
 #include "fabric/process/courier.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "core/error.h"
+#include "fabric/process/courier_parts.h"
 #include "fabric/process/ucx_request.h"
 
 namespace tutti::process {
-namespace {
-
-constexpr uint64_t kRequestTag = Tag(Purpose::kFabric, 2).bits();
-constexpr uint64_t kSizeTag = Tag(Purpose::kFabric, 3).bits();
-constexpr uint64_t kPieceTag = Tag(Purpose::kFabric, 4).bits();
-constexpr uint64_t kGreetingTag = Tag(Purpose::kFabric, 5).bits();
-
-constexpr size_t kPieceBytes = 4 * kEagerBytes;
-constexpr int kPiecesUnderWay = 4;
-
-// Words of a request beside the room in a buffer, and of a size.
-constexpr uint64_t kMore = ~uint64_t{0} - 1;
-constexpr uint64_t kEnough = ~uint64_t{0};
-constexpr uint64_t kNone = ~uint64_t{0};
-
-constexpr int kSerialShift = 40;
-constexpr uint64_t kSerials = uint64_t{1} << (63 - kSerialShift);
-
-size_t pieces_of(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
-
-}  // namespace
-
-struct Courier::Delivery {
-  Courier* courier = nullptr;
-  Channel* channel = nullptr;
-  Operation* operation = nullptr;
-  uint64_t notice = 0;
-  size_t moved = 0;
-  int allowed = 0;    // pieces that the receiver is ready for
-  int under_way = 0;  // pieces in UCX's hands
-  bool claimed = false;
-  bool stopped = false;  // no further pieces: called back, or the receiver has had enough
-  bool called_back = false;
-  bool broken = false;
-
-  bool over() const { return under_way == 0 && (stopped || moved == operation->bytes); }
-  void change_under_way(int by) {
-    under_way += by;
-    operation->in_ucx = under_way > 0;
-    if (claimed && over() && !broken) ++courier->finished_;
-  }
-};
-
-struct Courier::Haul {
-  Courier* courier = nullptr;
-  Channel* channel = nullptr;
-  Operation* operation = nullptr;  // null: cancelled, what comes is dropped
-  uint64_t notice = 0;
-  uint64_t room = 0;
-  uint64_t size = kNone;
-  size_t moved = 0;
-  size_t asked = 0;  // pieces, so far
-  std::vector<std::byte> piece;
-  void* request = nullptr;
-  uint64_t size_word = 0;
-  size_t came = 0;  // bytes, just now
-  bool failed = false;
-};
-
-struct Courier::Ear {
-  Courier* courier = nullptr;
-  Channel* channel = nullptr;
-  uint64_t word = 0;
-};
 
 Courier::Courier(End end, MatchAgain match_again)
     : end_(std::move(end)), match_again_(std::move(match_again)) {}
 
 Courier::~Courier() = default;
-
-// --- what both sides say
 
 void Courier::open(Channel& channel) {
   ears_.push_back({this, &channel, 0});
@@ -141,218 +74,10 @@ void Courier::on_word_sent(void* request, ucs_status_t, void* user_data) {
   ucp_request_free(request);
 }
 
-// --- the sender
-
-void Courier::offer(Operation& operation, Channel& channel) {
-  serial_ = (serial_ + 1) % kSerials;
-  operation.notice = kNoticeFlag | serial_ << kSerialShift;
-  auto delivery = std::make_unique<Delivery>();
-  delivery->courier = this;
-  delivery->channel = &channel;
-  delivery->operation = &operation;
-  delivery->notice = operation.notice;
-  deliveries_.push_back(std::move(delivery));
-}
-
-Courier::Delivery* Courier::find(const Channel& channel, uint64_t notice) {
-  for (const auto& delivery : deliveries_)
-    if (delivery->channel == &channel && delivery->notice == notice) return delivery.get();
-  return nullptr;
-}
-
-Courier::Delivery* Courier::find(const Operation& operation) {
-  for (const auto& delivery : deliveries_)
-    if (delivery->operation == &operation) return delivery.get();
-  return nullptr;
-}
-
-void Courier::listen(Ear& ear) {
-  const ucp_request_param_t param = receive_param(on_request, &ear);
-  const size_t waiting = requests_.size();
-  void* request = ucp_tag_recv_nbx(ear.channel->worker(), &ear.word, sizeof ear.word, kRequestTag,
-                                   kTagMask, &param);
-  // Unless one was there already, and the request is gone again.
-  if (!UCS_PTR_IS_ERR(request) && requests_.size() == waiting)
-    ear.channel->set_standing_receive(request);
-}
-
-void Courier::on_request(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
-                         void* user_data) {
-  auto& ear = *static_cast<Ear*>(user_data);
-  ear.channel->set_standing_receive(nullptr);
-  if (status == UCS_OK && info->length == sizeof ear.word)
-    ear.courier->requests_.push_back({ear.channel, info->sender_tag & ~kTagMask, ear.word});
-  ucp_request_free(request);
-}
-
-void Courier::serve(const Request& request) {
-  if (request.channel->closed()) return;
-  Delivery* delivery = find(*request.channel, request.notice);
-  if (request.word == kMore) {
-    if (!delivery || delivery->stopped) return;
-    ++delivery->allowed;
-    send_pieces(*delivery);
-  } else if (request.word == kEnough) {
-    if (!delivery || delivery->stopped || delivery->moved == delivery->operation->bytes) return;
-    delivery->stopped = true;
-    send_piece(*delivery, 0);
-  } else if (!delivery || delivery->claimed) {
-    say(*request.channel, kSizeTag | request.notice, kNone);
-  } else {
-    delivery->claimed = true;
-    say(*request.channel, kSizeTag | request.notice, delivery->operation->bytes);
-    if (delivery->operation->bytes > request.word) {
-      delivery->stopped = true;  // it does not fit; for us it has been received
-      ++finished_;
-      return;
-    }
-    delivery->allowed = kPiecesUnderWay;
-    send_pieces(*delivery);
-  }
-}
-
-void Courier::send_pieces(Delivery& delivery) {
-  const size_t bytes = delivery.operation->bytes;
-  for (; delivery.allowed > 0 && delivery.moved < bytes && !delivery.broken; --delivery.allowed)
-    send_piece(delivery, std::min(bytes - delivery.moved, kPieceBytes));
-}
-
-void Courier::send_piece(Delivery& delivery, size_t bytes) {
-  const std::byte* data = delivery.operation->data + delivery.moved;
-  delivery.moved += bytes;
-  delivery.change_under_way(+1);
-  const ucp_request_param_t param = send_param(on_piece_sent, &delivery);
-  void* request = ucp_tag_send_nbx(delivery.channel->endpoint(), data, bytes,
-                                   kPieceTag | delivery.notice, &param);
-  if (UCS_PTR_IS_ERR(request)) delivery.broken = true;
-  if (!UCS_PTR_IS_PTR(request)) delivery.change_under_way(-1);
-}
-
-void Courier::on_piece_sent(void* request, ucs_status_t status, void* user_data) {
-  auto& delivery = *static_cast<Delivery*>(user_data);
-  if (status != UCS_OK) delivery.broken = true;
-  ucp_request_free(request);
-  delivery.change_under_way(-1);
-}
-
-void Courier::drop_finished() {
-  finished_ = 0;
-  for (size_t i = 0; i < deliveries_.size();) {
-    Delivery& delivery = *deliveries_[i];
-    if (!delivery.claimed || delivery.broken || !delivery.over()) {
-      ++i;
-      continue;
-    }
-    Operation& operation = *delivery.operation;
-    const bool called_back = delivery.called_back;
-    deliveries_.erase(deliveries_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!called_back) end_(operation, State::kDone, operation.bytes);
-  }
-}
-
-bool Courier::withdraw(Operation& operation) {
-  Delivery* delivery = find(operation);
-  if (!delivery) return true;
-  if (delivery->claimed && !delivery->broken) {
-    // All of it has gone, or will have in a moment: then it was sent.
-    const bool complete = delivery->stopped || delivery->moved == operation.bytes;
-    if (!complete) {
-      delivery->stopped = delivery->called_back = true;
-      send_piece(*delivery, 0);
-    }
-    if (!delivery->called_back) return false;
-  }
-  if (delivery->under_way > 0) return false;
-  std::erase_if(deliveries_, [&](const auto& other) { return other.get() == delivery; });
-  return true;
-}
-
-// --- the receiver
-
-void Courier::pull(Operation& operation, Channel& channel) {
-  if (channel.closed()) return match_again_(operation);
-  operation.phase = Operation::Phase::kPulling;
-  auto haul = std::make_unique<Haul>();
-  haul->courier = this;
-  haul->channel = &channel;
-  haul->operation = &operation;
-  haul->notice = operation.notice;
-  haul->room = operation.bytes;
-  say(channel, kRequestTag | haul->notice, haul->room);
-  expect(*haul);
-  hauls_.push_back(std::move(haul));
-}
-
-void Courier::expect(Haul& haul) {
-  const bool size = haul.size == kNone;
-  if (!size) haul.piece.resize(std::min<uint64_t>(kPieceBytes, haul.size));
-  void* into = size ? static_cast<void*>(&haul.size_word) : haul.piece.data();
-  const size_t bytes = size ? sizeof haul.size_word : haul.piece.size();
-  const uint64_t tag = (size ? kSizeTag : kPieceTag) | haul.notice;
-  const ucp_request_param_t param = receive_param(on_arrival, &haul);
-  const size_t arrived = arrived_.size();
-  void* request = ucp_tag_recv_nbx(haul.channel->worker(), into, bytes, tag, ~uint64_t{0}, &param);
-  if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", haul.channel->peer());
-  if (arrived_.size() == arrived) haul.request = request;
-}
-
-void Courier::on_arrival(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
-                         void* user_data) {
-  auto& haul = *static_cast<Haul*>(user_data);
-  haul.request = nullptr;
-  haul.came = status == UCS_OK ? info->length : 0;
-  haul.failed = status != UCS_OK;
-  ucp_request_free(request);
-  haul.courier->arrived_.push_back(&haul);
-}
-
-bool Courier::take(Haul& haul) {
-  Operation* operation = haul.operation;
-  if (haul.failed) return false;  // the launcher will say why, or we have cancelled it ourselves
-  if (haul.size == kNone) {
-    haul.size = haul.size_word;
-    if (haul.size == kNone) {
-      if (operation) match_again_(*operation);
-      return true;
-    }
-    if (haul.size > haul.room) {
-      if (operation) end_(*operation, State::kTruncated, haul.size);
-      return true;
-    }
-    haul.asked = kPiecesUnderWay;
-    expect(haul);
-    return false;
-  }
-  if (haul.came == 0) {
-    if (operation) match_again_(*operation);
-    return true;
-  }
-  if (operation) std::memcpy(operation->data + haul.moved, haul.piece.data(), haul.came);
-  haul.moved += haul.came;
-  if (haul.moved >= haul.size) {
-    if (operation) end_(*operation, State::kDone, haul.size);
-    return true;
-  }
-  if (operation && haul.asked < pieces_of(haul.size)) {
-    say(*haul.channel, kRequestTag | haul.notice, kMore);
-    ++haul.asked;
-  }
-  expect(haul);
-  return false;
-}
-
-void Courier::detach(Operation& operation) {
-  for (const auto& haul : hauls_)
-    if (haul->operation == &operation) {
-      haul->operation = nullptr;
-      say(*haul->channel, kRequestTag | haul->notice, kEnough);
-    }
-}
-
-// ---
-
 void Courier::forget(Channel& channel) {
   const auto of_channel = [&](const auto& entry) { return entry->channel == &channel; };
+  for (Parcel* parcel : parcels_)
+    if (of_channel(parcel)) parcel->operation = nullptr;
   for (const auto& delivery : deliveries_)
     if (of_channel(delivery) && delivery->under_way > 0) channel.abandon();
   for (auto& haul : hauls_) {
@@ -381,7 +106,7 @@ void Courier::progress() {
   }
   settle();
   if (greeted_ != 0) answer_greetings();
-  if (finished_ != 0) drop_finished();
+  if (finished_ != 0) go_on();
 }
 
 void Courier::settle() {

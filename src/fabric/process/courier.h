@@ -5,8 +5,11 @@
 //   notice | tag          ------------->  a receive matches it
 //                         <-------------  kRequest: room in the buffer
 //   kSize: bytes, or none ------------->
-//   kPiece, kPiece        ------------->  one after the other
-//                         <-------------  kRequest: more, one for each piece
+//   kPiece, kPiece, ...   ------------->  as fast as they go
+//
+// A request has to wait behind what its sender is sending at the time, which on a slow link is
+// long. So messages of middle size are not asked for: they are copied and sent at once, as long as
+// the receiver has not too many of them that no receive has met.
 //
 // A piece of no bytes ends a message that its sender called back, and answers "enough", which a
 // receiver says that was cancelled. Pieces go to memory of our own first: the buffer of a receive
@@ -38,9 +41,14 @@ class Courier {
   // If both sides did it at once, UCX would open two TCP connections and throw one away.
   void connect(Channel& channel, const std::string& address, bool first);
 
+  // A send that should be pushed when what was pushed before has gone: let it wait until then.
+  bool must_wait(size_t bytes, const Channel& channel) const;
+  // A send of middle size; false: it is not, or cannot be taken now.
+  bool push(Operation& operation, Channel& channel);
+  void acknowledge(Channel& channel, size_t bytes);    // a receive met what was pushed
   void offer(Operation& operation, Channel& channel);  // a send; the notice is on its way
   void pull(Operation& operation, Channel& channel);   // a receive that met a notice
-  // A send: true when the buffer is free and nobody will get it.
+  // A send: true when the buffer is free and nobody will get it. It may also end as done.
   bool withdraw(Operation& operation);
   void detach(Operation& operation);  // a receive: its buffer is free at once
   void forget(Channel& channel);      // its peer is lost: neither is to be touched again
@@ -54,6 +62,7 @@ class Courier {
  private:
   struct Delivery;  // of a message that we send
   struct Haul;      // of one that we receive
+  struct Parcel;    // a message that was pushed
   struct Ear;       // one per channel: hears its requests
   struct Request {
     Channel* channel;
@@ -68,6 +77,7 @@ class Courier {
     uint64_t tag, value;
   };
 
+  static bool may_push(size_t bytes, const Channel& channel);
   Delivery* find(const Channel& channel, uint64_t notice);
   Delivery* find(const Operation& operation);
   void greet(Channel& channel);
@@ -75,12 +85,13 @@ class Courier {
   void serve(const Request& request);
   void send_pieces(Delivery& delivery);
   void send_piece(Delivery& delivery, size_t bytes);
-  void drop_finished();
+  void go_on();
   void say(Channel& channel, uint64_t tag, uint64_t value);
   void listen(Ear& ear);
   void expect(Haul& haul);
   bool take(Haul& haul);  // true: it is over
 
+  static void on_pushed(void* request, ucs_status_t status, void* bytes);
   static void on_word_sent(void* request, ucs_status_t status, void* word);
   static void on_piece_sent(void* request, ucs_status_t status, void* delivery);
   static void on_request(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
@@ -94,7 +105,8 @@ class Courier {
   MatchAgain match_again_;
   std::vector<std::unique_ptr<Delivery>> deliveries_;
   std::vector<std::unique_ptr<Haul>> hauls_;
-  std::deque<Ear> ears_;  // addresses stay: UCX keeps them
+  std::vector<Parcel*> parcels_;  // UCX's callback deletes them
+  std::deque<Ear> ears_;          // addresses stay: UCX keeps them
   std::vector<Request> requests_;
   std::vector<Haul*> arrived_;
   std::vector<Word> unsent_;      // for channels that are not connected yet

@@ -19,8 +19,9 @@
 namespace tutti::process {
 namespace {
 
-// Holds what the bucket lets through at once: small beside a message, large beside a packet.
-constexpr const char* kBurst = "16kb";
+// What the bucket lets through at once: little beside a message, but no less than the 64 KiB that
+// the system hands over as one piece, or it takes them apart and the cores cannot keep up.
+constexpr const char* kBurst = "80kb";
 constexpr const char* kQueue = "2mb";
 
 [[noreturn]] void fail(const std::string& what) {
@@ -77,6 +78,10 @@ NamespacedNetwork::NamespacedNetwork(int hosts) {
                             host, holders_[host]));
     run(host, fmt::format("ip addr add {}/24 dev eth0 && ip link set eth0 up && ip link set lo up",
                           address(static_cast<int>(host))));
+    // The classic ones, whatever this system prefers: results depend on it.
+    run(host,
+        "for name in cubic reno; do echo $name 2>/dev/null "
+        ">/proc/sys/net/ipv4/tcp_congestion_control && break; done || true");
   }
 }
 

@@ -126,8 +126,11 @@ void Transport::progress() {
     Channel& channel = *channels_[i];
     if (channel.progress() != 0 && !deferred_.empty()) match_deferred(channel);
   }
-  if (courier_.busy()) courier_.progress();
-  settle_claims();
+  settle_claims();  // first what we ask for: it would wait behind what we are asked for
+  if (courier_.busy()) {
+    courier_.progress();
+    settle_claims();
+  }
   if (std::exchange(rematch_, false))
     for (Channel* channel : channels_) match_deferred(*channel);
   if (!offered_.empty() && rendezvous_.any_taken()) check_offers();

@@ -51,13 +51,15 @@ std::vector<uint64_t> Transport::bytes_by_peer() const {
 bool Transport::transmit(Operation& operation) {
   Channel& channel = *peer(operation.peer).channel;
   if (operation.bytes > kEagerBytes) {
+    if (near(operation.peer) && !rendezvous_.open(operation)) return false;
+    if (!near(operation.peer) && courier_.must_wait(operation.bytes, channel)) return false;
+    operation.phase = Phase::kOffered;
     if (near(operation.peer)) {
-      if (!rendezvous_.open(operation)) return false;
       offered_.push_back(&operation);
     } else {
+      if (courier_.push(operation, channel)) return true;
       courier_.offer(operation, channel);
     }
-    operation.phase = Phase::kOffered;
     notify(channel, operation.notice | operation.tag.bits());
     return true;
   }
@@ -143,6 +145,8 @@ void Transport::on_received(void* request, ucs_status_t status, const ucp_tag_re
     operation.phase = Phase::kMatched;
     self.claims_.push_back(&operation);
   } else {
+    if (message.sender_tag & kPushFlag)
+      self.courier_.acknowledge(*self.peer(operation.source).channel, message.length);
     self.end(operation, status == UCS_OK ? State::kDone : State::kTruncated, message.length);
   }
 }
@@ -221,7 +225,7 @@ bool Transport::try_cancel(Operation& operation) {
       break;
     case Phase::kOffered:
       if (!near(operation.peer)) {
-        if (!courier_.withdraw(operation)) return false;
+        if (!courier_.withdraw(operation)) return !operation.pending();
         break;
       }
       if (!rendezvous_.revoke(operation)) {

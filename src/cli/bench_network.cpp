@@ -1,0 +1,358 @@
+// `tutti bench network`: how far predictions of the virtual fabric are from what real TCP does.
+//
+// Hosts are network namespaces on a bridge, their links shaped by token buckets; on each a node of
+// the process fabric, joined as `tutti join` does it. All-reduces are timed between them and
+// simulated on a star of the same bandwidth and latency, by the same code.
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <numeric>
+
+#include "cli/bench.h"
+#include "collectives/all_reduce.h"
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/exchange.h"
+#include "fabric/process/control_socket.h"
+#include "fabric/process/namespaced_network.h"
+#include "fabric/process/process_fabric.h"
+#include "jobs/plugins.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+using process::NamespacedNetwork;
+
+const std::vector<std::string> kTopologies = {"ring", "butterfly", "tree", "all_to_all"};
+constexpr double kLongest_s = 6;  // cases that would take longer are left out
+constexpr double kMatters = 0.1;  // a measured difference above this must be predicted
+constexpr int kPings = 50;
+
+struct Case {
+  std::string topology;
+  size_t bytes = 0;
+  int repetitions = 1;
+  double predicted_s = 0;
+  double traffic_bytes = 0;  // of all nodes together
+  double measured_s = 0;
+  std::string left_out;  // why
+};
+
+struct Grid {
+  std::vector<int> nodes;
+  std::vector<double> bandwidths;  // bits per second
+  std::vector<size_t> megabytes;
+};
+
+Group everyone(int nodes, Rank rank) {
+  Group group{.ranks = {}, .index = static_cast<size_t>(rank), .racks = {}};
+  for (Rank other = 0; other < nodes; ++other) group.ranks.push_back(other);
+  return group;
+}
+
+void barrier(Node& node, uint64_t round) {
+  Endpoint& endpoint = node.endpoint();
+  const Tag come(Purpose::kControl, round, 0), go(Purpose::kControl, round, 1);
+  if (endpoint.rank() != 0) {
+    send(node, 0, come, {});
+    receive(node, 0, go, {});
+    return;
+  }
+  for (Rank rank = 1; rank < endpoint.size(); ++rank) receive(node, rank, come, {});
+  for (Rank rank = 1; rank < endpoint.size(); ++rank) send(node, rank, go, {});
+}
+
+// Half the time of a small message from rank 0 to rank 1 and back, median.
+double one_way_s(Node& node) {
+  std::array<std::byte, 8> word{};
+  std::vector<double> times;
+  const Rank self = node.endpoint().rank();
+  for (uint64_t i = 0; i < kPings && self < 2; ++i) {
+    const Tag tag(Purpose::kUser, i);
+    const double start_s = node.clock().now();
+    if (self == 0) send(node, 1, tag, word);
+    receive(node, 1 - self, tag, word);
+    if (self == 1) send(node, 0, tag, word);
+    times.push_back((node.clock().now() - start_s) / 2);
+  }
+  return times.empty() ? 0 : median(times);
+}
+
+// What a node does, real or simulated: every case as often as asked, and how long each took.
+std::string time_cases(Node& node, const std::vector<Case>& cases) {
+  json result = {{"one_way_s", one_way_s(node)}, {"times", json::array()}};
+  uint64_t round = 1000;
+  for (const Case& c : cases) {
+    const size_t count = c.bytes / sizeof(float);
+    Buffer<float> values(count);
+    if (!node.clock().cost_only()) std::fill(values.span().begin(), values.span().end(), 1.0F);
+    const auto sum = make_all_reduce(
+        node, nullptr,
+        topology(c.topology)
+            .rounds(everyone(node.endpoint().size(), node.endpoint().rank()), count),
+        kSumFloat);
+    json times = json::array();
+    for (int i = 0; i < c.repetitions; ++i) {
+      barrier(node, ++round);
+      const double start_s = node.clock().now();
+      sum->start(writable_bytes_of(values.span()), Tag(Purpose::kGradient, round));
+      sum->finish();
+      times.push_back(node.clock().now() - start_s);
+    }
+    result["times"].push_back(times);
+  }
+  return result.dump();
+}
+
+// The results of all nodes. Throws when one of them failed.
+std::vector<json> results_of(const std::vector<NodeOutcome>& outcomes) {
+  std::vector<json> results;
+  for (const NodeOutcome& outcome : outcomes) {
+    if (outcome.kind != NodeOutcome::Kind::kDone) throw Error("network: " + outcome.error);
+    results.push_back(json::parse(outcome.result));
+  }
+  return results;
+}
+
+// The median over the repetitions of the slowest node.
+double slowest_s(const std::vector<json>& results, size_t which) {
+  std::vector<double> times;
+  for (size_t i = 0; i < results[0]["times"][which].size(); ++i) {
+    double slowest = 0;
+    for (const json& node : results)
+      slowest = std::max(slowest, node["times"][which][i].get<double>());
+    times.push_back(slowest);
+  }
+  return median(times);
+}
+
+// Before everything else on this machine, whose load is none of the network's. Without the right to
+// it the figures are merely worse.
+void come_first() {
+  const sched_param priority{.sched_priority = 10};
+  sched_setscheduler(0, SCHED_RR, &priority);
+}
+
+// In a process of its own on host 0, which forks the others and sends them to their hosts.
+[[noreturn]] void launch_on_hosts(const NamespacedNetwork& network, int nodes,
+                                  const Fabric::Body& body, int results_fd,
+                                  const std::atomic<bool>& stop) {
+  network.enter(0);
+  come_first();
+  ProcessOptions options;
+  options.remote = nodes - 1;
+  options.listen = NamespacedNetwork::address(0) + ":0";
+  options.invite = [&](const std::string& address, const std::string& token) {
+    for (int host = 1; host < nodes; ++host) {
+      if (fork() != 0) continue;
+      close_range(3, ~0U, 0);
+      try {
+        network.enter(host);
+        join_process_fabric(
+            {.address = address, .token = token}, [&](const Joined&) { return body; },
+            [](const NodeOutcome&) {}, stop);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "tutti: host %d: %s\n", host, error.what());
+      }
+      _exit(1);
+    }
+  };
+  int code = 1;
+  try {
+    const std::vector<std::string> roles(static_cast<size_t>(nodes), "worker");
+    const auto outcomes = make_process_fabric(roles, options)->run(body, stop);
+    const std::string text = json(results_of(outcomes)).dump();
+    code = write(results_fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tutti: %s\n", error.what());
+  }
+  while (wait(nullptr) > 0) {
+  }
+  _exit(code);
+}
+
+std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
+                               const std::vector<Case>& cases, const std::atomic<bool>& stop) {
+  const process::FileDescriptor results(memfd_create("results", MFD_CLOEXEC));
+  const Fabric::Body body = [&](Node& node) { return time_cases(node, cases); };
+  std::fflush(nullptr);  // or the child would write our buffers a second time
+  const pid_t pid = fork();
+  if (pid == 0) launch_on_hosts(network, nodes, body, results.get(), stop);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (stop) throw InterruptedError();
+  if (status != 0) throw Error("network: the run between the hosts failed");
+  std::string text(static_cast<size_t>(lseek(results.get(), 0, SEEK_END)), ' ');
+  if (pread(results.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    throw Error("network: its results cannot be read");
+  return json::parse(text);
+}
+
+void predict(std::vector<Case>& cases, int nodes, double bits_per_s, double link_latency_s,
+             const std::atomic<bool>& stop) {
+  ClusterConfig cluster;
+  cluster.fabric = "virtual";
+  cluster.workers = nodes;
+  cluster.bandwidth = bits_per_s / 8;
+  cluster.latency_s = link_latency_s;
+  cluster.timeout_s = 1e6;
+  cluster.cost_only = true;
+  std::vector<Case> once = cases;
+  for (Case& c : once) c.repetitions = 1;
+  const auto fabric =
+      make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
+  const auto results =
+      results_of(fabric->run([&](Node& node) { return time_cases(node, once); }, stop));
+  for (size_t i = 0; i < cases.size(); ++i) cases[i].predicted_s = slowest_s(results, i);
+}
+
+std::vector<Case> make_cases(const Grid& grid, int nodes) {
+  std::vector<Case> cases;
+  for (const size_t megabytes : grid.megabytes)
+    for (const std::string& name : kTopologies) {
+      Case c;
+      c.topology = name;
+      c.bytes = megabytes * 1'000'000;
+      for (Rank rank = 0; rank < nodes; ++rank)
+        c.traffic_bytes += static_cast<double>(
+            sizeof(float) *
+            volume_sent(topology(name).rounds(everyone(nodes, rank), c.bytes / sizeof(float)))
+                .elements);
+      cases.push_back(c);
+    }
+  return cases;
+}
+
+// Bytes per second that all nodes together send when nothing holds them back but these cores.
+double unshaped_rate(const NamespacedNetwork& network, int nodes, const std::atomic<bool>& stop) {
+  Grid grid{{nodes}, {0}, {8}};
+  std::vector<Case> cases = make_cases(grid, nodes);
+  std::erase_if(cases, [](const Case& c) { return c.topology != "ring"; });
+  cases[0].repetitions = 5;
+  network.shape(0);
+  const auto results = run_on_hosts(network, nodes, cases, stop);
+  return cases[0].traffic_bytes / slowest_s(results, 0);
+}
+
+// Decides how often to run each case, or why not at all.
+void plan(std::vector<Case>& cases, double unshaped, int rounds) {
+  for (Case& c : cases) {
+    c.repetitions = std::clamp(static_cast<int>(2 / c.predicted_s), 1, rounds);
+    if (c.traffic_bytes / c.predicted_s > unshaped / 2)
+      c.left_out = fmt::format(
+          "its traffic, {:.2g} GB/s, is more than half of the {:.2g} GB/s that "
+          "these cores move unshaped",
+          c.traffic_bytes / c.predicted_s / 1e9, unshaped / 1e9);
+    else if (c.predicted_s > kLongest_s)
+      c.left_out = fmt::format("it takes longer than {} s", kLongest_s);
+  }
+}
+
+// Pairs of topologies whose measured times differ enough to matter, and how many of them the
+// prediction puts in the right order.
+struct Order {
+  int pairs = 0, right = 0;
+};
+Order order_of(const std::vector<Case>& cases) {
+  Order order;
+  for (const Case& a : cases)
+    for (const Case& b : cases) {
+      if (a.bytes != b.bytes || a.measured_s * (1 + kMatters) >= b.measured_s) continue;
+      ++order.pairs;
+      order.right += a.predicted_s < b.predicted_s ? 1 : 0;
+    }
+  return order;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%F", std::gmtime(&now));
+  return text.data();
+}
+
+}  // namespace
+
+json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
+  if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
+    throw ConfigError("WHAT", "tutti bench network: " + reason);
+  const Grid grid = options.light ? Grid{{2, 4}, {100e6, 1e9}, {1, 4}}
+                                  : Grid{{2, 4, 8}, {100e6, 1e9}, {1, 4, 32}};
+  json cases = json::array(), left_out = json::array();
+  std::vector<double> errors;
+  Order order;
+  if (!options.json)
+    fmt::print("\n{:>5} {:>10} {:>6} {:<11} {:>12} {:>12} {:>7}\n", "nodes", "Mbit/s", "MB",
+               "topology", "measured ms", "predicted", "error");
+  for (const int nodes : grid.nodes) {
+    const NamespacedNetwork network(nodes);
+    const double unshaped = unshaped_rate(network, nodes, stop);
+    say(options, fmt::format("network: {} hosts, {:.2f} GB/s unshaped", nodes, unshaped / 1e9));
+    for (const double bits_per_s : grid.bandwidths) {
+      network.shape(bits_per_s);
+      const double one_way = run_on_hosts(network, nodes, {}, stop)[0]["one_way_s"];
+      std::vector<Case> all = make_cases(grid, nodes);
+      predict(all, nodes, bits_per_s, one_way / 2, stop);
+      plan(all, unshaped, std::min(options.rounds, 5));
+      std::vector<Case> kept;
+      for (const Case& c : all) {
+        if (c.left_out.empty())
+          kept.push_back(c);
+        else
+          left_out.push_back({{"nodes", nodes},
+                              {"bits_per_s", bits_per_s},
+                              {"bytes", c.bytes},
+                              {"topology", c.topology},
+                              {"why", c.left_out}});
+      }
+      const auto results = run_on_hosts(network, nodes, kept, stop);
+      for (size_t i = 0; i < kept.size(); ++i) {
+        Case& c = kept[i];
+        c.measured_s = slowest_s(results, i);
+        const double error = c.predicted_s / c.measured_s - 1;
+        errors.push_back(std::abs(error));
+        cases.push_back({{"nodes", nodes},
+                         {"bits_per_s", bits_per_s},
+                         {"bytes", c.bytes},
+                         {"topology", c.topology},
+                         {"repetitions", c.repetitions},
+                         {"measured_s", c.measured_s},
+                         {"predicted_s", c.predicted_s},
+                         {"one_way_s", one_way},
+                         {"error", error}});
+        if (!options.json)
+          fmt::print("{:>5} {:>10.0f} {:>6} {:<11} {:>12.1f} {:>12.1f} {:>6.1f}%\n", nodes,
+                     bits_per_s / 1e6, c.bytes / 1'000'000, c.topology, c.measured_s * 1e3,
+                     c.predicted_s * 1e3, error * 100);
+      }
+      const Order here = order_of(kept);
+      order.pairs += here.pairs;
+      order.right += here.right;
+    }
+  }
+  const double mean = errors.empty() ? 0
+                                     : std::accumulate(errors.begin(), errors.end(), 0.0) /
+                                           static_cast<double>(errors.size());
+  const double worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
+  if (!options.json)
+    fmt::print(
+        "\n{} cases: mean absolute error {:.1f} %, worst {:.1f} %; order right in {} of {} "
+        "pairs that differ by more than 10 %; {} cases left out\n",
+        errors.size(), mean * 100, worst * 100, order.right, order.pairs, left_out.size());
+  return {{"date", today()},      {"mean_absolute_error", mean},   {"worst_error", worst},
+          {"pairs", order.pairs}, {"pairs_in_order", order.right}, {"cases", cases},
+          {"left_out", left_out}};
+}
+
+}  // namespace tutti

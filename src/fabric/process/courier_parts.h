@@ -1,0 +1,80 @@
+// What the parts of courier.cpp share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fabric/process/courier.h"
+
+namespace tutti::process {
+
+inline constexpr uint64_t kRequestTag = Tag(Purpose::kFabric, 2).bits();
+inline constexpr uint64_t kSizeTag = Tag(Purpose::kFabric, 3).bits();
+inline constexpr uint64_t kPieceTag = Tag(Purpose::kFabric, 4).bits();
+inline constexpr uint64_t kGreetingTag = Tag(Purpose::kFabric, 5).bits();
+
+// Few and small, so that what else is to be sent does not wait long.
+inline constexpr size_t kPieceBytes = 2 * kEagerBytes;
+inline constexpr int kPiecesUnderWay = 2;
+// What is sent without being asked for: one message, and all to one peer.
+inline constexpr size_t kPushBytes = size_t{1} << 20;
+inline constexpr size_t kMostPushed = size_t{8} << 20;
+inline constexpr size_t kMostUnderWay = size_t{512} << 10;
+
+// Words of a request beside the room in a buffer, and of a size.
+inline constexpr uint64_t kEnough = ~uint64_t{0};
+inline constexpr uint64_t kNone = ~uint64_t{0};
+
+inline constexpr int kSerialShift = 40;
+inline constexpr uint64_t kSerials = uint64_t{1} << (63 - kSerialShift);
+
+struct Courier::Delivery {
+  Courier* courier = nullptr;
+  Channel* channel = nullptr;
+  Operation* operation = nullptr;
+  uint64_t notice = 0;
+  size_t moved = 0;
+  int under_way = 0;  // pieces in UCX's hands
+  bool claimed = false;
+  bool stopped = false;  // no further pieces: called back, or the receiver has had enough
+  bool called_back = false;
+  bool broken = false;
+
+  bool over() const { return under_way == 0 && (stopped || moved == operation->bytes); }
+  void change_under_way(int by) {
+    under_way += by;
+    operation->in_ucx = under_way > 0;
+    if (by < 0 && !broken) ++courier->finished_;
+  }
+};
+
+// A copy, so that its operation can end before it has gone.
+struct Courier::Parcel {
+  Courier* courier;
+  Channel* channel;
+  Operation* operation;
+  std::vector<std::byte> bytes;
+};
+
+struct Courier::Haul {
+  Courier* courier = nullptr;
+  Channel* channel = nullptr;
+  Operation* operation = nullptr;  // null: cancelled, what comes is dropped
+  uint64_t notice = 0;
+  uint64_t room = 0;
+  uint64_t size = kNone;
+  size_t moved = 0;
+  std::vector<std::byte> piece;
+  void* request = nullptr;
+  uint64_t size_word = 0;
+  size_t came = 0;  // bytes, just now
+  bool failed = false;
+};
+
+struct Courier::Ear {
+  Courier* courier = nullptr;
+  Channel* channel = nullptr;
+  uint64_t word = 0;
+};
+
+}  // namespace tutti::process
