@@ -47,7 +47,7 @@ struct AdviseCliOptions : CommonOptions {
   std::vector<std::string> sets;
   std::string cluster;
   std::vector<std::string> strategies;
-  int seeds = 3;
+  int seeds = 0;
   bool quick = false;
   bool declared = false;
 };

@@ -210,7 +210,10 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   advise_app->add_option("--strategies", advise.strategies, "Only these, e.g. ring,butterfly")
       ->delimiter(',');
-  advise_app->add_option("--seeds", advise.seeds, "Runs with real gradients")
+  advise_app
+      ->add_option("--seeds", advise.seeds,
+                   "Runs with real gradients of each strategy (default: 3 for those that are "
+                   "equal to one worker, 1 for others)")
       ->check(CLI::Range(1, 100));
   advise_app->add_flag("--quick", advise.quick, "Rank only, without what to change");
   advise_app->add_flag("--declared-speed", advise.declared,

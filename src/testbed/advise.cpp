@@ -93,14 +93,19 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     choice.fits = choice.memory_bytes <= choice.job.cluster.memory_bytes;
     const std::string equal = choice.job.strategy->equivalence(choice.job.task);
     if (equal.empty() || !classes.contains(equal)) {
-      choice.learning =
-          measure_learning(choice.job, prepared, options.seeds, kMostWorkers, announce, stop);
+      const int seeds = options.seeds > 0 ? options.seeds : equal.empty() ? 1 : 3;
+      choice.learning = measure_learning(choice.job, prepared, seeds, kMostWorkers, announce, stop);
       if (!equal.empty()) classes[equal] = choice.learning;
     } else {
       choice.learning = classes[equal];
     }
     choices.push_back(std::move(choice));
   }
+  // One run has no spread: then that of the class stands in.
+  double spread = 0;
+  for (const auto& [name, learning] : classes) spread = std::max(spread, learning.error);
+  for (Choice& choice : choices)
+    if (choice.learning.reached == 1) choice.learning.error = spread;
   rank(choices);
 
   advice["choices"] = json::array();

@@ -15,7 +15,7 @@ namespace tutti {
 struct AdviseOptions {
   std::string cluster;                  // a file, or a recipe's name
   std::vector<std::string> strategies;  // variants; empty: all
-  int seeds = 3;
+  int seeds = 0;  // 0: 3 for what an equivalence class computes once, 1 for each other strategy
   bool quick = false;     // rank only: no what-ifs
   bool declared = false;  // the cluster's speed is what this model gets: do not measure
 };

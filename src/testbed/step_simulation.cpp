@@ -26,11 +26,17 @@ bool has_chance(const ClusterConfig& cluster) {
 
 RunRecord run_steps(Job job, const Prepared& prepared, int64_t steps,
                     const std::atomic<bool>& stop) {
-  job.cluster.cost_only = true;
   job.task.max_steps = steps;
   job.task.epochs = 1 << 20;  // the steps decide
   job.task.eval_every = 1e9;  // only at the end
   job.task.target = 0;
+  // What some strategies do depends on the values: then the arithmetic is done, outside of time.
+  job.cluster.cost_only = true;
+  try {
+    validate(job, prepared.data);
+  } catch (const ConfigError&) {
+    job.cluster.cost_only = false;
+  }
   RunRecord record = launch(job, prepared, {.out = "", .keep_files = false}, stop);
   if (record.exit_code == kExitInterrupted) throw InterruptedError();
   if (record.exit_code != kExitDone)
