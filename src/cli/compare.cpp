@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/error.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "testbed/report.h"
@@ -44,15 +45,19 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   compare_options.columns = columns_of(STDERR_FILENO) - 1;
   std::string folder;
   const nlohmann::json result = compare(job, compare_options, stop, folder);
-  write_file(folder + "/report.html", report_html(result));
+  std::string page = fmt::format("report     {}/report.html\n", folder);
+  try {
+    write_file(folder + "/report.html", report_html(result));
+  } catch (const DataError& error) {  // the comparison itself is complete
+    page = fmt::format("report     not written: {}\n", error.what());
+  }
   if (options.json) {
     std::cout << json_text(result) << "\n";
   } else {
     std::cout << comparison_table(result, {.columns = columns_of(STDOUT_FILENO),
                                            .bold = isatty(STDOUT_FILENO) != 0,
                                            .group = options.group})
-              << failures(result)
-              << fmt::format("comparison {}\nreport     {}/report.html\n", folder, folder);
+              << failures(result) << fmt::format("comparison {}\n", folder) << page;
   }
   return 0;
 }

@@ -169,8 +169,8 @@ latency = "1 ms"
   TemporaryFolder folder_;
 };
 
-TEST_F(Advice, RanksEveryStrategyAndSaysWhatCannotRun) {
-  const json advice = ask({}, 2, false);
+TEST_F(Advice, RanksStrategiesAndSaysWhatCannotRun) {
+  const json advice = ask({"solo", "allreduce"}, 2, false);
   std::set<std::string> ranked, refused;
   double before_s = 0;
   for (const json& choice : advice["choices"]) {
@@ -195,6 +195,16 @@ TEST_F(Advice, RanksEveryStrategyAndSaysWhatCannotRun) {
   const std::string text = advice_text(advice);
   for (const char* word : {"Why", "What to change", "network", "batch", "not possible here"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+// Those that learn in their own way, or whose messages depend on values, are judged too.
+TEST_F(Advice, KnowsEveryStrategyOfTheCatalog) {
+  const json advice = ask({}, 1, true);
+  size_t variants = 0;
+  for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
+  EXPECT_EQ(advice["choices"].size() + advice["refused"].size(),
+            variants)  // the job's own is one of them
+      << advice.dump(1);
 }
 
 // Members of a class learn alike, so one of them computes for all.

@@ -33,7 +33,7 @@ TEST(Marks, FollowTheirRule) {
 class Survey : public testing::Test {
  protected:
   void SetUp() override {
-    write_text(folder_ / "easy.toml", task("easy", "0.8"));
+    write_text(folder_ / "easy.toml", task("easy", "0.7"));
     write_text(folder_ / "hopeless.toml", task("hopeless", "1.0"));
     write_text(folder_ / "absent.toml",
                "name = \"absent\"\n[task]\ndata = { kind = \"csv\", path = \"nowhere.csv\" }\n"
@@ -43,7 +43,7 @@ class Survey : public testing::Test {
     return "name = \"" + name +
            "\"\n[task]\n"
            "data = { kind = \"synthetic-classes\", samples = 400, features = 8, classes = 4, "
-           "noise = 1.5 }\n"
+           "noise = 0.5 }\n"
            "model = \"logistic\"\nglobal_batch = 40\nepochs = 3\ntarget = " +
            target + "\n[optimizer]\nkind = \"sgd\"\nlr = 0.1\n";
   }
