@@ -76,7 +76,7 @@ bool Coordinator::direct(int worker, bool final, const std::vector<int>& present
     if (measured_version_ != version_) begin_evaluation(true, present.size());
   }
   if (evaluator_.active()) {
-    if (const auto task = evaluator_.take(worker)) {
+    if (const auto task = evaluator_.take(worker, final || evaluator_.blocking())) {
       reply.kind = Reply::kEvaluate;
       reply.task = *task;
       return true;

@@ -35,6 +35,8 @@ void Evaluator::begin(size_t samples, size_t workers, bool blocking, const Evalu
   ++id_;
   open_.clear();
   taken_.clear();
+  served_.clear();
+  unserved_ = workers;
   const size_t chunks = evaluation_chunks(samples);
   workers = std::max<size_t>(1, workers);  // all may be about to end, and still there to ask
   for (size_t i = 0; i < workers; ++i) {
@@ -48,8 +50,13 @@ void Evaluator::begin(size_t samples, size_t workers, bool blocking, const Evalu
   std::reverse(open_.begin(), open_.end());  // the first range first
 }
 
-std::optional<EvaluationTask> Evaluator::take(int worker) {
-  if (open_.empty()) return std::nullopt;
+std::optional<EvaluationTask> Evaluator::take(int worker, bool again) {
+  const bool had = std::find(served_.begin(), served_.end(), worker) != served_.end();
+  if (open_.empty() || (had && !again && open_.size() <= unserved_)) return std::nullopt;
+  if (!had) {
+    served_.push_back(worker);
+    if (unserved_ > 0) --unserved_;
+  }
   const EvaluationTask task = open_.back();
   open_.pop_back();
   taken_.push_back({worker, task});
@@ -70,6 +77,8 @@ bool Evaluator::add(int worker, const EvaluationShare& share) {
 }
 
 void Evaluator::lose(int worker) {
+  const bool had = std::find(served_.begin(), served_.end(), worker) != served_.end();
+  if (!had && unserved_ > 0) --unserved_;
   for (const Taken& taken : taken_)
     if (taken.worker == worker) open_.push_back(taken.task);
   std::erase_if(taken_, [&](const Taken& taken) { return taken.worker == worker; });

@@ -1,5 +1,6 @@
-// An evaluation that workers share without waiting for each other: whoever asks next gets a range
-// of the validation samples, and what a lost worker had taken goes to somebody else.
+// An evaluation that workers share without waiting for each other: who asks gets a range of the
+// validation samples, once, or a slow one would end up with those of all who wait for it; what a
+// lost worker had taken goes to somebody else.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@ class Evaluator {
   bool active() const { return active_; }
   bool blocking() const { return blocking_; }  // nobody goes on before it is complete
   int64_t id() const { return id_; }
-  std::optional<EvaluationTask> take(int worker);
+  // `again`: also to a worker that had one.
+  std::optional<EvaluationTask> take(int worker, bool again);
   // False when nobody asked for this share: the sender is confused or hostile.
   bool add(int worker, const EvaluationShare& share);
   void lose(int worker);
@@ -33,6 +35,8 @@ class Evaluator {
   int64_t id_ = 0;
   bool active_ = false, blocking_ = false;
   std::vector<EvaluationTask> open_;
+  size_t unserved_ = 0;      // workers that have not had a share
+  std::vector<int> served_;  // and those that have
   std::vector<Taken> taken_;
   EvaluationSums sums_;
   EvaluationRow row_;

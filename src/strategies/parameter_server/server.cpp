@@ -101,7 +101,7 @@ void Server::look_at_members() {
                                     "parameters",
                                     event->rank));
     if (event->rank >= workers) continue;
-    changed = true;
+    changed = changed_ = true;
     Worker& changing = worker(event->rank);
     if (lost) {
       if (!changing.present) continue;
@@ -175,6 +175,7 @@ void Server::process_queue(int index) {
 }
 
 void Server::process(int index, const Request& request) {
+  changed_ = true;
   Worker& sender = worker(index);
   if (request.flags & Request::kLeave) {
     diverged_ = true;

@@ -119,6 +119,9 @@ class Server {
   int64_t to_keep_ = 0;  // and the next one, taken when `keep_at_` is reached
   int64_t keep_at_ = 0;
   bool diverged_ = false;
+  bool changed_ = false;  // since everybody who waits was looked at, and what was found then:
+  int64_t oldest_ = 0;
+  bool nobody_active_ = false;
   double heard_s_ = 0;
   Request incoming_;
   std::vector<Handle> handles_;  // the receive from anybody, then pieces of gradients

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "strategies/parameter_server/server.h"
@@ -31,6 +32,10 @@ int64_t Server::fastest() const {
 }
 
 void Server::answer_all() {
+  if (!std::exchange(changed_, false)) return;
+  // Once for all who wait: with hundreds of workers this is what a server's time goes to.
+  oldest_ = oldest();
+  nobody_active_ = present(true).empty();
   for (size_t i = 0; i < workers_.size(); ++i)
     if (workers_[i].present && workers_[i].pull) answer(static_cast<int>(i));
 }
@@ -59,7 +64,7 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   const bool final = pull.flags & Request::kFinal;
   if (final) {
     // Everybody's last gradients come before everybody's last pull.
-    if (!present(true).empty() || !gathered_.empty()) return false;
+    if (!nobody_active_ || !gathered_.empty()) return false;
     reply.kind = Reply::kDone;
     return !coordinates() || coordinator_->direct(index, true, present(false), reply);
   }
@@ -69,9 +74,9 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   reply.bound = follows ? pull.bound : consistency_->bound();
   const int64_t clock = asking.base + pull.clock + (pull.flags & Request::kAhead ? 1 : 0) +
                         (pull.flags & Request::kPush ? 1 : 0);
-  reply.oldest = oldest() - asking.base;
+  reply.oldest = oldest_ - asking.base;
   if (!(pull.flags & Request::kHeaderOnly) &&
-      !consistency_->may_read(clock, oldest(), reply.bound, asking.waited)) {
+      !consistency_->may_read(clock, oldest_, reply.bound, asking.waited)) {
     asking.waited = true;
     return false;
   }
@@ -113,6 +118,7 @@ void Server::abandon_push(Worker& worker, int index) {
 }
 
 void Server::remove(int index) {
+  changed_ = true;
   Worker& gone = worker(index);
   gone.present = false;
   abandon_push(gone, index);

@@ -9,6 +9,7 @@
 namespace tutti::parameter_server {
 
 void Server::finish_push(int index) {
+  changed_ = true;
   Worker& sender = worker(index);
   const Push push = *sender.push;
   sender.push.reset();
@@ -168,6 +169,7 @@ void Server::close(std::vector<Gathered> chosen) {
 }
 
 void Server::updated() {
+  changed_ = true;
   if (coordinates() && coordinator_->updated(version_, present(true))) {
     to_keep_ = coordinator_->evaluation();
     keep_at_ = version_;

@@ -195,13 +195,14 @@ TEST(Rate, IsDividedByWhatItFollows) {
 TEST(Evaluator, GivesTheShareOfALostWorkerToAnother) {
   Evaluator evaluator;
   evaluator.begin(64 * 10, 3, false, {});
-  const auto a = evaluator.take(0), b = evaluator.take(1);
+  const auto a = evaluator.take(0, false), b = evaluator.take(1, false);
   ASSERT_TRUE(a && b);
+  EXPECT_FALSE(evaluator.take(0, false));  // worker 2 has not had one
   evaluator.lose(1);
-  const auto again = evaluator.take(0), c = evaluator.take(2);
+  const auto again = evaluator.take(0, false), c = evaluator.take(2, false);
   ASSERT_TRUE(again && c);
   EXPECT_EQ(again->begin, b->begin);
-  EXPECT_FALSE(evaluator.take(0));
+  EXPECT_FALSE(evaluator.take(0, true));
   const auto share = [](const EvaluationTask& task, int64_t correct) {
     EvaluationSums sums;
     sums.correct.value = correct;
