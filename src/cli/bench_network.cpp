@@ -248,7 +248,7 @@ double unshaped_rate(const NamespacedNetwork& network, int nodes, const std::ato
 // Decides how often to run each case, or why not at all.
 void plan(std::vector<Case>& cases, double unshaped, int rounds) {
   for (Case& c : cases) {
-    c.repetitions = std::clamp(static_cast<int>(2 / c.predicted_s), 1, rounds);
+    c.repetitions = std::clamp(static_cast<int>(4 / c.predicted_s), 1, rounds);
     if (c.traffic_bytes / c.predicted_s > unshaped / 2)
       c.left_out = fmt::format(
           "its traffic, {:.2g} GB/s, is more than half of the {:.2g} GB/s that "
