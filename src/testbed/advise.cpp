@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "fabric/virtual/validation.h"
 #include "jobs/predict_cost.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/model_cost.h"
-#include "testbed/validation.h"
 #include "testbed/variants.h"
 #include "testbed/what_if.h"
 
@@ -25,31 +25,33 @@ constexpr int64_t kMostWorkers = 8;
 
 json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
   const ClusterConfig& cluster = job.cluster;
-  return {
-      {"task",
-       {{"name", job.name},
-        {"data", job.task.data.kind},
-        {"model", job.task.model.kind},
-        {"target", job.task.target},
-        {"metric", prepared.architecture.classification ? "accuracy" : "mse"},
-        {"global_batch", job.task.global_batch},
-        {"parameters", prepared.architecture.parameter_count},
-        {"flops_per_sample", prepared.architecture.training_flops()}}},
-      {"cluster",
-       {{"workers", cluster.workers},
-        {"speed", cluster.speed_flops},
-        {"bandwidth", cluster.bandwidth},
-        {"latency_s", cluster.latency_s},
-        {"racks", cluster.racks},
-        {"nodes_per_host", cluster.nodes_per_host},
-        {"memory_bytes", cluster.memory_bytes}}},
-      {"model_cost",
-       {{"sample_s", cost.sample_s},
-        {"flops", cost.flops},
-        {"reference_flops", cost.reference_flops},
-        {"efficiency", cost.efficiency()}}},
-      {"simulation_error", {{"relative", kSimulationError}, {"source", kSimulationErrorSource}}},
-      {"obtained", "estimated: simulated step times x steps from real gradients"}};
+  return {{"task",
+           {{"name", job.name},
+            {"data", job.task.data.kind},
+            {"model", job.task.model.kind},
+            {"target", job.task.target},
+            {"metric", prepared.architecture.classification ? "accuracy" : "mse"},
+            {"global_batch", job.task.global_batch},
+            {"parameters", prepared.architecture.parameter_count},
+            {"flops_per_sample", prepared.architecture.training_flops()}}},
+          {"cluster",
+           {{"workers", cluster.workers},
+            {"speed", cluster.speed_flops},
+            {"bandwidth", cluster.bandwidth},
+            {"latency_s", cluster.latency_s},
+            {"racks", cluster.racks},
+            {"nodes_per_host", cluster.nodes_per_host},
+            {"memory_bytes", cluster.memory_bytes}}},
+          {"model_cost",
+           {{"sample_s", cost.sample_s},
+            {"flops", cost.flops},
+            {"reference_flops", cost.reference_flops},
+            {"efficiency", cost.efficiency()}}},
+          {"simulation_error",
+           {{"relative", kNetworkValidation.mean_absolute_error},
+            {"source", fmt::format("measured {} by `{}`, docs/validation.md",
+                                   kNetworkValidation.date, kNetworkValidation.command)}}},
+          {"obtained", "estimated: simulated step times x steps from real gradients"}};
 }
 
 }  // namespace

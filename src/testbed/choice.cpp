@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "fabric/virtual/validation.h"
 #include "jobs/footprint.h"
-#include "testbed/validation.h"
 
 namespace tutti {
 namespace {
@@ -22,8 +22,9 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 }  // namespace
 
 double Choice::error() const {
+  const double simulation = kNetworkValidation.mean_absolute_error;
   return std::sqrt(learning.error * learning.error + step.step_error * step.step_error +
-                   kSimulationError * kSimulationError);
+                   simulation * simulation);
 }
 
 void rank(std::vector<Choice>& choices) {
