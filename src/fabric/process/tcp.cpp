@@ -21,7 +21,7 @@ namespace tutti::process {
 namespace {
 
 constexpr int kBacklog = 64;
-constexpr int kSilence_ms = 1500;
+constexpr int kSilence_ms = 1000;
 
 [[noreturn]] void fail(const std::string& what, const std::string& why) {
   throw FabricError(FabricError::Kind::kUnavailable, kAnyRank, what + ": " + why);

@@ -26,7 +26,7 @@ std::string to_text(const HostPort& address);
 // The network interface that has the local address of a connection; messages take it too.
 std::string interface_of(const FileDescriptor& connection);
 
-// From now on the connection breaks when what was sent stays unacknowledged for 1.5 s. That is for
+// From now on the connection breaks when what was sent stays unacknowledged for 1 s. That is for
 // the other side's system to do, so a node that computes for an hour does not look dead.
 void break_when_silent(const FileDescriptor& connection);
 

@@ -12,8 +12,9 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-// What TCP over Ethernet leaves of the wire. How close the model comes with it, latency as given and
-// no cross-traffic is in docs/validation.md; SimGrid's own default multiplies latency by 13 instead.
+// What TCP over Ethernet leaves of the wire. How close the model comes with it, latency as given
+// and no cross-traffic is in docs/validation.md; SimGrid's own default multiplies latency by 13
+// instead.
 constexpr double kBandwidthFactor = 0.957;
 
 // Through memory, between nodes of one host: a copy, and the time to notice it.
