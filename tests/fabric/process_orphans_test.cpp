@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -66,11 +67,13 @@ std::set<pid_t> owners_of_segments() {
 std::string named_mappings(pid_t pid) {
   if (pid == 0) return "";
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::string found;
   for (std::string line; std::getline(maps, line);) {
     const bool named =
         line.find("/dev/shm/") != std::string::npos || line.find(" /tmp/") != std::string::npos;
-    if (named && line.find("(deleted)") == std::string::npos) found += line + "\n";
+    const bool own = line.find(program) != std::string::npos;  // the tree may lie below /tmp
+    if (named && !own && line.find("(deleted)") == std::string::npos) found += line + "\n";
   }
   return found;
 }
