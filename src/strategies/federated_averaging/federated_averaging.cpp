@@ -77,7 +77,6 @@ class FederatedAveraging : public Strategy {
 std::vector<Variant> federated_averaging_variants() {
   return {{"fedavg", {}},
           {"fedprox", {"proximal=0.01"}},
-          {"fedadam", {"server={kind=\"adam\", lr=0.01}"}},
           {"scaffold", {"algorithm=scaffold"}},
           {"fednova", {"algorithm=fednova"}}};
 }

@@ -13,18 +13,21 @@ namespace {
 
 using namespace testing_support;
 
-Settings clients(const Settings& more) {
+Settings federated(const Settings& more) {
   return logistic_task() +
          Settings{"strategy.kind=federated_averaging",
                   "strategy.clients=12",
                   "strategy.client_batch=4",
                   "strategy.fraction=0.75",
                   "task.epochs=6",
-                  "cluster.fabric=virtual",
                   "cluster.workers=4",
-                  "cluster.speed=\"10 MFLOP/s\"",
-                  "cluster.timeout=20",
-                  "cluster.detect=0.05"} +
+                  "cluster.timeout=20"} +
+         more;
+}
+
+Settings clients(const Settings& more) {
+  return federated(
+             {"cluster.fabric=virtual", "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"}) +
          more;
 }
 
@@ -74,8 +77,8 @@ TEST(FederatedFaults, WithoutAnyWorkerTheServerEnds) {
 
 TEST(FederatedFaults, DivergenceIsToldToEverybody) {
   for (const char* fabric : {"virtual", "process"}) {
-    Job job = load_job("", clients({"optimizer.lr=1e38", "task.data.noise=100",
-                                    "cluster.fabric=" + std::string(fabric)}));
+    Job job = load_job("", federated({"optimizer.lr=1e38", "task.data.noise=100",
+                                      "cluster.fabric=" + std::string(fabric)}));
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.status, "diverged") << record.error;
     for (const NodeOutcome& outcome : record.outcomes)
@@ -143,7 +146,7 @@ TEST(FederatedFaults, ReplayExactly) {
 TEST(FederatedFaults, NonsenseIsRefusedAndTheOthersGoOn) {
   namespace fed = federated_averaging;
   for (const bool in_the_update : {true, false}) {
-    Job job = load_job("", clients({}));
+    Job job = load_job("", clients({"task.data.test=0"}));
     const auto [data, architecture] = prepare(job);
     const Stage stage{.job = job,
                       .data = data,
