@@ -62,7 +62,8 @@ TEST(ClientSplit, IidSharesAreEqualInSizeAndNearlyInLabels) {
   const Data data = ten_classes(20000);
   const ClientSplit split = split_clients(data, kind("iid"), 10, 1);
   for (size_t client = 0; client < 10; ++client) {
-    EXPECT_NEAR(static_cast<double>(split.of(client).size()), data.splits.train.size() / 10.0, 1);
+    EXPECT_NEAR(static_cast<double>(split.of(client).size()),
+                static_cast<double>(data.splits.train.size()) / 10, 1);
     for (const int64_t count : label_counts(data, split.of(client)))
       EXPECT_NEAR(share(count, split.of(client).size()), 0.1, 0.04);  // five deviations
   }

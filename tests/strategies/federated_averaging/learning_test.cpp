@@ -22,7 +22,7 @@ RunRecord run_recipe(const std::string& recipe, const Settings& settings) {
 TEST(FederatedLearning, ShortNiidBenchLearnsAndPrefersIid) {
   const auto quality = [](const std::string& split) {
     return run_recipe("niid-bench.toml",
-                      {"task.data.limit=4000", "task.max_steps=6", "strategy.local_epochs=5",
+                      {"task.data.limit=3000", "task.max_steps=4", "strategy.local_epochs=5",
                        "optimizer.lr=0.02", "strategy.split=" + split})
         .nodes[0]
         .test_quality;
