@@ -50,7 +50,8 @@ TEST(ClientSplit, DependsOnTheSeedAndOnNothingElse) {
   const Data data = ten_classes(1000);
   for (const std::string_view name : client_split_kinds()) {
     const auto first = [&](uint64_t seed) {
-      const auto samples = split_clients(data, kind(std::string(name)), 10, seed).of(0);
+      const ClientSplit split = split_clients(data, kind(std::string(name)), 10, seed);
+      const auto samples = split.of(0);
       return std::vector<uint32_t>(samples.begin(), samples.end());
     };
     EXPECT_EQ(first(1), first(1)) << name;
