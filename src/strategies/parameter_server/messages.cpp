@@ -7,7 +7,8 @@
 
 namespace tutti::parameter_server {
 
-static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply>);
+static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply> &&
+              std::is_trivially_copyable_v<Decided>);
 
 namespace {
 
@@ -29,18 +30,22 @@ std::string fault_of_push(const Request& request, const RequestLimits& limits) {
 }  // namespace
 
 std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits) {
-  if (bytes != sizeof(Request))
-    return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
+  if (bytes < sizeof(Request)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (request.magic != kMagic) return "another protocol";
   if (request.flags & ~uint32_t{Request::kKnownFlags}) return "unknown flags";
+  if (request.shard < 0 || request.shard >= limits.shards) return "no such shard";
   const uint32_t coordinating = request.flags & (Request::kDecision | Request::kKeep);
   if (coordinating) {
-    if (from != limits.coordinator || request.flags != coordinating)
-      return "only the first server decides";
+    const bool coordinates =
+        from >= limits.coordinator && from <= limits.coordinator + limits.successors;
+    if (!coordinates || request.flags != coordinating) return "only the first server decides";
     if (request.count < 0 || request.count > limits.workers || request.version < 0)
       return "a decision about nothing";
-    return "";
+    const auto count = static_cast<size_t>(request.count);
+    return bytes == sizeof(Request) + count * sizeof(Decided) ? "" : "a part of a decision";
   }
+  if (bytes != sizeof(Request))
+    return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (from < 0 || from >= limits.workers) return "not a worker";
   if (request.flags == 0) return "a request for nothing";
   if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound)

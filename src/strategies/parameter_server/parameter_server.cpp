@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strategies/parameter_server/layout.h"
-#include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/server_node.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
 
@@ -41,7 +41,9 @@ class ParameterServer : public Strategy {
     return roles;
   }
 
-  bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
+  bool goes_on_without(std::string_view role, Rank) const override {
+    return role != kServer || config_.replicas > 0;
+  }
 
   std::string equivalence(const TaskConfig& task) const override {
     return config_.consistency == "bsp" && config_.pull_every == 1 ? synchronous_class(task) : "";
@@ -78,7 +80,7 @@ class ParameterServer : public Strategy {
 
   void run(Context& context) const override {
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
-      ps::Server(context, config_).run();
+      ps::ServerNode(context, config_).run();
     else
       ps::Worker(context, config_).run();
   }
