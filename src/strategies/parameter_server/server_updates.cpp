@@ -96,7 +96,6 @@ void Server::try_to_close() {
         for (const Gathered& gathered : gathered_)
           if (gathered.push.hand == decided.hand) chosen.push_back(gathered);
       if (chosen.size() < decision->second.size()) return repeat_orphans();
-      decisions_.erase(decision);
     } else {
       const size_t quorum = consistency_->quorum(
           static_cast<size_t>(gathered_.front().push.hand.parts), present(true).size(),
@@ -191,7 +190,7 @@ void Server::close(std::vector<Gathered> chosen) {
   // In lockstep the shares are a whole batch and already divided by its size.
   const double factor = consistency_->lockstep() || weight <= 0 ? 1 : 1 / weight;
   update(slots, factor, timetable_.rate(chosen.back().push.hand));
-  ++version_;
+  decisions_.erase(version_++);
   for (const Gathered& gathered : chosen) {
     free(gathered.slot);
     samples_ += gathered.push.samples;

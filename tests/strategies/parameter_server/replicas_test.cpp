@@ -136,7 +136,7 @@ TEST_P(EveryRing, KeepsWhatIsPushedBetweenPulls) {
       EXPECT_EQ(counter(record, "pushes_applied") % count, 0);  // every shard has the same ones
       const EvaluationRow& last = record.nodes.front().evaluations.back();
       EXPECT_NEAR(last.epoch, 3, 1e-9) << more[0] << ", seed " << seed;
-      EXPECT_EQ(last.samples, 3 * 384) << more[0] << ", seed " << seed;
+      EXPECT_EQ(last.samples, 3 * 389) << more[0] << ", seed " << seed;
     }
   }
 }
