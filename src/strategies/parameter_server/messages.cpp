@@ -55,6 +55,14 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
   return request.flags & Request::kPush ? fault_of_push(request, limits) : "";
 }
 
+std::string fault_of(std::span<const Decided> decided, int workers) {
+  for (const Decided& one : decided) {
+    if (one.worker < 0 || one.worker >= workers) return "a decision about no worker";
+    if (const std::string fault = fault_of(one.hand, workers); !fault.empty()) return fault;
+  }
+  return "";
+}
+
 std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements) {
   if (bytes != sizeof(Reply)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Reply));
   if (reply.magic != kMagic) return "another protocol";

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "fabric/tag.h"
@@ -124,6 +125,8 @@ struct RequestLimits {
 // Why the request cannot be meant, or "". `bytes` is what has arrived of it, and of the `count`
 // gradients that follow a decision in the same message.
 std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits);
+// The same for what a decision consists of.
+std::string fault_of(std::span<const Decided> decided, int workers);
 // The same for a reply to request `sequence` that may carry `elements` parameters.
 std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements);
 

@@ -70,11 +70,21 @@ class ParameterServer : public Strategy {
     server.bytes_sent =
         pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(ps::Reply));
     server.messages = pulls * workers * 2;
+    // Every server passes on the updates of as many shards: one a step, or one for each push.
+    const bool collects = config_.consistency == "bsp" || config_.consistency == "backup";
+    const double updates = collects ? 1 : workers;
+    const auto copies = static_cast<double>(config_.replicas);
+    server.bytes_sent +=
+        pulls * copies *
+        (updates * static_cast<double>(largest) * sizeof(float) + 2 * workers * sizeof(ps::Entry));
+    server.messages += pulls * copies * (2 * workers + updates);
     StepCost most = server.bytes_sent > worker.bytes_sent ? server : worker;
     // The parameters that come in, and what is summed up by the worker itself.
     most.extra_memory = count * sizeof(float);
     if (plan.task.deterministic) most.extra_memory += count * sizeof(ExactSum);
     if (config_.pull_every > 1) most.extra_memory += count * sizeof(float);
+    most.extra_memory +=
+        copies * static_cast<double>(largest) * sizeof(float);  // what is passed on
     return most;
   }
 

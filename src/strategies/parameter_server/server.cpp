@@ -67,7 +67,8 @@ void Server::handle(Rank from, const Request& request, size_t bytes, std::vector
   }
   const RequestLimits limits{static_cast<int>(workers_.size()), ring_.first_server(),
                              ring_.replicas(), ring_.servers(), version_};
-  const std::string fault = fault_of(request, bytes, from, limits);
+  std::string fault = fault_of(request, bytes, from, limits);
+  if (fault.empty()) fault = fault_of(decided, limits.workers);
   const bool from_worker = from >= 0 && from < limits.workers;
   if (!from_worker) {
     if (fault.empty()) return input({.kind = Entry::kBulletin, .request = request}, decided);

@@ -168,7 +168,8 @@ void ServerNode::entry_arrived(const Completion& completion) {
     return refuse(completion.peer, "an entry of a chain that it has no part in");
   const EntryLimits limits{static_cast<int>(context_.cluster.workers), ring_.servers(),
                            server->elements()};
-  const std::string fault = fault_of(entry, completion.bytes, limits);
+  std::string fault = fault_of(entry, completion.bytes, limits);
+  if (fault.empty()) fault = fault_of(decided, limits.workers);
   if (!fault.empty()) return refuse(completion.peer, fault);
   server->entry_arrived(completion.peer, entry, std::move(decided));
 }
