@@ -28,23 +28,31 @@ size_t Shard::take_slot() {
 
 std::span<std::byte> Shard::slot(size_t slot) { return slots_[slot].span(); }
 
-void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
+std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
-  PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
-  if (!clock.cost_only()) {
-    if (exact_)
-      sum_exactly(slots);
-    else
-      sum_floats(slots, static_cast<float>(factor));
-    const std::span<const float> gradient =
-        exact_ ? gradient_.span() : values_in<float>(slot(slots.front()));
-    optimizer_->step(values_, gradient, rate);
+  {
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    if (!clock.cost_only()) {
+      if (exact_)
+        sum_exactly(slots);
+      else
+        sum_floats(slots, static_cast<float>(factor));
+    }
+    if (slots.size() > 1 || exact_ || factor != 1)
+      clock.charge({.flops = 0,
+                    .memory_bytes = static_cast<double>(slots.size() + 1) *
+                                    static_cast<double>(range_.size() * element_bytes())});
   }
-  if (slots.size() > 1 || exact_ || factor != 1)
-    clock.charge({.flops = 0,
-                  .memory_bytes = static_cast<double>(slots.size() + 1) *
-                                  static_cast<double>(range_.size() * element_bytes())});
+  const std::span<const float> gradient =
+      exact_ ? gradient_.span() : values_in<float>(slot(slots.front()));
+  apply(gradient, rate);
+  return gradient;
+}
+
+void Shard::apply(std::span<const float> gradient, double rate) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  if (!context_.node.clock().cost_only()) optimizer_->step(values_, gradient, rate);
   charge_update(context_, range_.size());
 }
 

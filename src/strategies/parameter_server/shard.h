@@ -25,8 +25,11 @@ class Shard {
   void free_slot(size_t slot) { free_.push_back(slot); }
   std::span<std::byte> slot(size_t slot);
 
-  // Adds up the slots in this order, times `factor`, and takes an optimizer step.
-  void apply(std::span<const size_t> slots, double factor, double rate);
+  // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
+  // which it returns; it stays until the first slot is freed.
+  std::span<const float> apply(std::span<const size_t> slots, double factor, double rate);
+  // Takes an optimizer step with a sum that somebody else has added up.
+  void apply(std::span<const float> gradient, double rate);
 
   // Sets the current values aside for an evaluation.
   void keep();

@@ -191,6 +191,7 @@ TEST(Check, RefusesWhatContradictsItself) {
        "prefetch"},
       {{"strategy.rate=staleness"}, "strategy.rate", "bsp"},
       {{"strategy.servers=2", "optimizer.clip_norm=1"}, "optimizer.clip_norm", "servers"},
+      {{"strategy.servers=2", "strategy.replicas=2"}, "strategy.replicas", "servers"},
   };
   for (const Refusal& refusal : refusals) {
     try {
