@@ -54,8 +54,7 @@ class ParameterServer : public Strategy {
     const double pulls = 1.0 / static_cast<double>(config_.pull_every);
     StepCost worker, server;
     size_t largest = 0;
-    for (const Range shard :
-         ps::make_shards(plan.architecture, static_cast<size_t>(config_.servers), config_.shards)) {
+    for (const Range shard : ps::make_shards(plan.architecture, config_, plan.optimizer)) {
       const double pieces =
           plan.task.deterministic || config_.pull_every > 1
               ? 1.0

@@ -21,8 +21,7 @@ Rank index_of(const Context& context) {
 }
 
 Range shard_of(const Context& context, const Config& config) {
-  const auto shards =
-      make_shards(context.model.architecture(), static_cast<size_t>(config.servers), config.shards);
+  const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
   return shards[static_cast<size_t>(index_of(context))];
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/layout.h"
 #include "strategies/compute.h"
 
 namespace tutti::parameter_server {
@@ -10,9 +11,10 @@ namespace tutti::parameter_server {
 Shard::Shard(Context& context, Range range)
     : context_(context),
       range_(range),
+      layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
       values_(context.model.parameters().subspan(range.begin, range.size())),
-      optimizer_(make_optimizer(context.optimizer, range.size())),
+      optimizer_(make_optimizer(context.optimizer, layout_)),
       gradient_(exact_ ? range.size() : 0),
       kept_(range.size()) {}
 
@@ -45,7 +47,7 @@ void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
     clock.charge({.flops = 0,
                   .memory_bytes = static_cast<double>(slots.size() + 1) *
                                   static_cast<double>(range_.size() * element_bytes())});
-  charge_update(context_, range_.size());
+  charge_update(context_, layout_);
 }
 
 void Shard::sum_floats(std::span<const size_t> slots, float factor) {

@@ -38,6 +38,7 @@ class Shard {
 
   Context& context_;
   Range range_;
+  Layout layout_;
   bool exact_;
   std::span<float> values_;
   std::unique_ptr<Optimizer> optimizer_;

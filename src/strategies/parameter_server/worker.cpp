@@ -25,7 +25,7 @@ Worker::Worker(Context& context, const Config& config)
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
-  const auto shards = make_shards(architecture, static_cast<size_t>(config.servers), config.shards);
+  const auto shards = make_shards(architecture, config, context.optimizer);
   for (size_t i = 0; i < shards.size(); ++i) {
     links_.emplace_back(context, static_cast<Rank>(context.cluster.workers + static_cast<Rank>(i)),
                         shards[i], incoming_.span());
