@@ -4,6 +4,7 @@
 
 #include "strategies/parameter_server/layout.h"
 #include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/shared_memory.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
 
@@ -76,6 +77,7 @@ class ParameterServer : public Strategy {
   }
 
   void run(Context& context) const override {
+    context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       ps::Server(context, config_).run();
     else

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -124,7 +125,7 @@ void Server::arrived(size_t index, const Completion& completion) {
     handles_.pop_back();
     piece_of_[index] = piece_of_.back();
     piece_of_.pop_back();
-    return piece_arrived(piece, completion);
+    return piece.sending ? end_turn() : piece_arrived(piece, completion);
   }
   const Request request = incoming_;
   const bool whole = completion.state == State::kDone;
@@ -206,6 +207,7 @@ void Server::begin_push(int index, const Request& request) {
   if (request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
   if (request.clock != sender.clock || sender.finished)
     return expel(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  if (request.flags & Request::kOutbox) return take_outbox(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
   const std::vector<Range> whole{shard_.range()};
@@ -221,6 +223,18 @@ void Server::begin_push(int index, const Request& request) {
     ++sender.push->pieces_left;
   }
   if (sender.push->pieces_left == 0) finish_push(index);
+}
+
+void Server::take_outbox(int index, const Request& request) {
+  const size_t parameters = context_.model.parameters().size();
+  std::span<float> gradient;
+  if (context_.window && !context_.task.deterministic)
+    gradient = floats_in(*context_.window, index, request.offset, parameters);
+  if (gradient.size() != parameters) return expel(index, "a gradient that lies nowhere");
+  const Range range = shard_.range();
+  worker(index).push =
+      Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
+  finish_push(index);
 }
 
 void Server::obey(const Request& request) {

@@ -47,9 +47,16 @@ class Server {
     int worker = 0;
     size_t slot = 0;
   };
+  // A message with gradients or parameters.
   struct Piece {
     int worker = -1;
     size_t bytes = 0;
+    bool sending = false;
+  };
+  struct Turn {
+    int worker = 0;
+    uint64_t sequence = 0;
+    std::span<const float> parameters;
   };
   struct Announcement {
     Request request;
@@ -65,11 +72,18 @@ class Server {
   void arrived(size_t index, const Completion& completion);
   void piece_arrived(const Piece& piece, const Completion& completion);
 
+  // Turns.
+  void take_turn(int index, uint64_t sequence, std::span<const float> parameters);
+  void begin_turns();
+  void end_turn();
+  void forget_turns(int index);
+
   // Requests.
   void handle(Rank from, const Request& request, size_t bytes);
   void process_queue(int index);
   void process(int index, const Request& request);
   void begin_push(int index, const Request& request);
+  void take_outbox(int index, const Request& request);
   void finish_push(int index);
   void obey(const Request& request);  // the coordinator
 
@@ -89,6 +103,7 @@ class Server {
   void answer(int index);
   bool fill_reply(int index, const Request& pull, Reply& reply);
   void send_reply(int index, const Reply& reply, std::span<const float> parameters);
+  int64_t share(int index, std::span<const float> parameters);
 
   // Members.
   void expel(int index, const std::string& why);
@@ -124,7 +139,9 @@ class Server {
   bool nobody_active_ = false;
   double heard_s_ = 0;
   Request incoming_;
-  std::vector<Handle> handles_;  // the receive from anybody, then pieces of gradients
+  std::deque<Turn> turns_;       // parameters to send when others are through
+  size_t under_way_ = 0;         // parameters on their way to workers
+  std::vector<Handle> handles_;  // the receive from anybody, then pieces
   std::vector<Piece> piece_of_;  // of the same index
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 
@@ -86,14 +87,17 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
 void Server::send_reply(int index, const Reply& reply, std::span<const float> parameters) {
   Worker& to = worker(index);
   const uint64_t sequence = to.pull->sequence;
+  const bool shares = context_.window && to.pull->flags & Request::kReads && !parameters.empty();
   to.pull.reset();
   to.sending.clear();  // it asked again, so it has the last reply
+  forget_turns(index);
   to.reply = reply;
   to.reply.sequence = sequence;
   to.reply.elements = parameters.size();
+  if (shares) to.reply.offset = share(index, parameters);
   to.sending.push_back(node_.endpoint().send(index, reply_tag(sequence),
                                              std::as_bytes(std::span<const Reply>(&to.reply, 1))));
-  if (parameters.empty()) return;
+  if (parameters.empty() || shares) return;
   // In lockstep the parameters stay as they are until everybody has them.
   if (!consistency_->lockstep()) {
     if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
@@ -103,13 +107,24 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
         {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
     parameters = to.staging.span();
   }
-  to.sending.push_back(
-      node_.endpoint().send(index, parameters_tag(sequence), bytes_of(parameters)));
+  take_turn(index, sequence, parameters);
+}
+
+// Where a worker of this host finds them in the window, in bytes.
+int64_t Server::share(int index, std::span<const float> parameters) {
+  if (consistency_->lockstep()) return 0;
+  const auto offset = static_cast<int64_t>(staging_offset(parameters.size(), index));
+  if (!node_.clock().cost_only())
+    std::copy(
+        parameters.begin(), parameters.end(),
+        floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size()).begin());
+  node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
+  return offset;
 }
 
 void Server::abandon_push(Worker& worker, int index) {
   for (size_t i = handles_.size(); i-- > 1;) {
-    if (piece_of_[i].worker != index) continue;
+    if (piece_of_[i].worker != index || piece_of_[i].sending) continue;
     handles_.erase(handles_.begin() + static_cast<std::ptrdiff_t>(i));
     piece_of_.erase(piece_of_.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -122,6 +137,7 @@ void Server::remove(int index) {
   Worker& gone = worker(index);
   gone.present = false;
   abandon_push(gone, index);
+  forget_turns(index);
   gone.queue.clear();
   gone.pull.reset();
   if (coordinates()) coordinator_->lose(index);

@@ -5,22 +5,39 @@
 #include "core/error.h"
 #include "models/layout.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
+namespace {
+
+// Where workers of the same host can read them, if there is such a place.
+std::span<float> place_of(Context& context, Range range) {
+  const std::span<float> own = context.model.parameters().subspan(range.begin, range.size());
+  if (!context.window) return own;
+  const std::span<float> shared =
+      floats_in(*context.window, context.node.endpoint().rank(), 0, range.size());
+  TUTTI_CHECK(shared.size() == own.size());
+  if (!context.node.clock().cost_only()) std::copy(own.begin(), own.end(), shared.begin());
+  return shared;
+}
+
+}  // namespace
 
 Shard::Shard(Context& context, Range range)
     : context_(context),
       range_(range),
       layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
-      values_(context.model.parameters().subspan(range.begin, range.size())),
+      values_(place_of(context, range)),
       optimizer_(make_optimizer(context.optimizer, layout_)),
       gradient_(exact_ ? range.size() : 0),
       kept_(range.size()) {}
 
 size_t Shard::take_slot() {
   if (free_.empty()) {
-    slots_.emplace_back(range_.size() * element_bytes());
+    Slot& slot = slots_.emplace_back();
+    slot.own = Buffer<std::byte>(range_.size() * element_bytes());
+    slot.bytes = slot.own.span();
     return slots_.size() - 1;
   }
   const size_t slot = free_.back();
@@ -28,20 +45,28 @@ size_t Shard::take_slot() {
   return slot;
 }
 
-std::span<std::byte> Shard::slot(size_t slot) { return slots_[slot].span(); }
+size_t Shard::lend_slot(std::span<float> gradient) {
+  TUTTI_CHECK(gradient.size() == range_.size() && !exact_);
+  if (free_lent_.empty()) {
+    free_lent_.push_back(slots_.size());
+    slots_.emplace_back().lent = true;
+  }
+  const size_t slot = free_lent_.back();
+  free_lent_.pop_back();
+  slots_[slot].bytes = writable_bytes_of(gradient);
+  return slot;
+}
+
+void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).push_back(slot); }
 
 void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
   PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {
-    if (exact_)
-      sum_exactly(slots);
-    else
-      sum_floats(slots, static_cast<float>(factor));
-    const std::span<const float> gradient =
-        exact_ ? gradient_.span() : values_in<float>(slot(slots.front()));
-    optimizer_->step(values_, gradient, rate);
+    if (exact_) sum_exactly(slots);
+    optimizer_->step(
+        values_, exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor)), rate);
   }
   if (slots.size() > 1 || exact_ || factor != 1)
     clock.charge({.flops = 0,
@@ -50,14 +75,25 @@ void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   charge_update(context_, layout_);
 }
 
-void Shard::sum_floats(std::span<const size_t> slots, float factor) {
-  const std::span<float> sum = values_in<float>(slot(slots.front()));
-  for (const size_t other : slots.subspan(1)) {
+std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float factor) {
+  const std::span<const float> first = values_in<float>(slot(slots.front()));
+  if (slots.size() == 1 && factor == 1) return first;
+  const bool lent = slots_[slots.front()].lent;
+  if (lent && gradient_.size() == 0) gradient_ = Buffer<float>(range_.size());
+  const std::span<float> sum = lent ? gradient_.span() : values_in<float>(slot(slots.front()));
+  if (slots.size() == 1) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] * factor;
+    return sum;
+  }
+  const std::span<const float> second = values_in<float>(slot(slots[1]));
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
+  for (const size_t other : slots.subspan(2)) {
     const std::span<const float> more = values_in<float>(slot(other));
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
   }
   if (factor != 1)
     for (float& value : sum) value *= factor;
+  return sum;
 }
 
 void Shard::sum_exactly(std::span<const size_t> slots) {

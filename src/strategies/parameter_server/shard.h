@@ -22,8 +22,10 @@ class Shard {
 
   // Gradients arrive in slots, one for each push that is not yet applied or dropped.
   size_t take_slot();
-  void free_slot(size_t slot) { free_.push_back(slot); }
-  std::span<std::byte> slot(size_t slot);
+  void free_slot(size_t slot);
+  std::span<std::byte> slot(size_t slot) { return slots_[slot].bytes; }
+  // A slot that is a gradient in its worker's memory, and is only read.
+  size_t lend_slot(std::span<float> gradient);
 
   // Adds up the slots in this order, times `factor`, and takes an optimizer step.
   void apply(std::span<const size_t> slots, double factor, double rate);
@@ -33,7 +35,13 @@ class Shard {
   std::span<const float> kept() const { return kept_.span(); }
 
  private:
-  void sum_floats(std::span<const size_t> slots, float factor);
+  struct Slot {
+    Buffer<std::byte> own;
+    std::span<std::byte> bytes;  // of `own`, or lent
+    bool lent = false;
+  };
+  // The sum: one of the slots, or a buffer for it.
+  std::span<const float> sum_floats(std::span<const size_t> slots, float factor);
   void sum_exactly(std::span<const size_t> slots);
 
   Context& context_;
@@ -42,9 +50,9 @@ class Shard {
   bool exact_;
   std::span<float> values_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::deque<Buffer<std::byte>> slots_;
-  std::vector<size_t> free_;
-  Buffer<float> gradient_;  // exact sums, rounded
+  std::deque<Slot> slots_;
+  std::vector<size_t> free_, free_lent_;
+  Buffer<float> gradient_;  // exact sums, rounded, or sums of what may not be written to
   Buffer<float> kept_;
 };
 

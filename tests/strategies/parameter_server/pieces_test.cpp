@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/error.h"
 #include "core/random.h"
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
@@ -247,7 +248,7 @@ TEST(Messages, WhatCannotBeMeantIsNamed) {
   EXPECT_NE(fault([](Request&) {}, 2, sizeof(Request) - 1), "");
   EXPECT_NE(fault([](Request&) {}, 5), "");
   EXPECT_NE(fault([](Request& r) { r.magic = 0; }), "");
-  EXPECT_NE(fault([](Request& r) { r.flags |= 1u << 20; }), "");
+  EXPECT_NE(fault([](Request& r) { r.flags |= 1u << 30; }), "");
   EXPECT_NE(fault([](Request& r) { r.flags = 0; }), "");
   EXPECT_NE(fault([](Request& r) { r.flags = Request::kDecision; }), "");
   EXPECT_EQ(fault([](Request& r) { r.flags = Request::kDecision; }, 4), "");
@@ -287,6 +288,22 @@ TEST(Messages, NoBytesGetBeyondTheLimits) {
     EXPECT_TRUE(request.hand.epoch >= 0 && request.hand.step >= 0 && request.hand.steps >= 1);
   }
   EXPECT_GT(taken, 1000);  // or the test shows nothing
+}
+
+TEST(Shards, OptimizersThatNeedTensorsGetThemWhole) {
+  const Architecture architecture = lenet();
+  Config config;
+  config.servers = 3;
+  OptimizerConfig optimizer;
+  EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "bytes"));
+  for (const char* kind : {"lamb", "shampoo"}) {
+    optimizer.kind = kind;
+    EXPECT_EQ(make_shards(architecture, config, optimizer),
+              make_shards(architecture, 3, "layers"));
+    config.shards = "bytes";
+    EXPECT_THROW(validate(config, optimizer), ConfigError);
+    config.shards = "auto";
+  }
 }
 
 }  // namespace
