@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/layout.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 

@@ -6,9 +6,7 @@
 
 #include <span>
 
-#include "core/range.h"
 #include "models/architecture.h"
-#include "optimizers/layout.h"
 
 namespace tutti {
 
@@ -19,12 +17,5 @@ void export_parameter(const Parameter& parameter, std::span<const float> flat,
 // The inverse: writes `values`, in PyTorch's order, into the parameter's range of `flat`.
 void import_parameter(const Parameter& parameter, std::span<const float> values,
                       std::span<float> flat);
-
-// What an optimizer of `range` needs to know, counted from its beginning. A parameter that is cut
-// by its borders becomes a vector.
-Layout layout_of(const Architecture& architecture, Range range);
-inline Layout layout_of(const Architecture& architecture) {
-  return layout_of(architecture, {0, architecture.parameter_count});
-}
 
 }  // namespace tutti

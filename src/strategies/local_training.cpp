@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "models/layout.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 

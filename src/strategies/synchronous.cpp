@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "data/batches.h"
-#include "models/layout.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 namespace {

@@ -92,21 +92,5 @@ TEST(Initialise, DoesNotDependOnTheOtherParameters) {
   EXPECT_TRUE(std::equal(a.begin(), a.begin() + 36, b.begin()));
 }
 
-TEST(Layout, TellsOptimizersTheTensorsAsTheyLieInMemory) {
-  const Architecture architecture = make_architecture({.kind = "lenet"}, {1, 28, 28}, 10);
-  const struct Layout all = layout_of(architecture);
-  EXPECT_EQ(all.size, architecture.parameter_count);
-  ASSERT_EQ(all.tensors.size(), architecture.parameters.size());
-  EXPECT_EQ(all.tensors[2].shape, (std::vector<int64_t>{50, 5, 5, 20}));  // conv2.weight
-  const Range range{architecture.parameters[2].range.begin, architecture.parameters[4].range.end};
-  const struct Layout part = layout_of(architecture, range);
-  ASSERT_EQ(part.tensors.size(), 3u);
-  EXPECT_EQ(part.tensors[0].range.begin, 0u);
-  EXPECT_EQ(part.tensors[0].shape, all.tensors[2].shape);
-  EXPECT_EQ(part.tensors[2].range.end, part.size);
-  const struct Layout cut = layout_of(architecture, {range.begin + 1, range.end});
-  EXPECT_EQ(cut.tensors[0].shape.size(), 1u);
-}
-
 }  // namespace
 }  // namespace tutti

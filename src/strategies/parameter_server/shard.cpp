@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "models/layout.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
+
+constexpr size_t kBlock = 16384;  // values: a few such arrays fit every second-level cache
 
 // Where workers of the same host can read them, if there is such a place.
 std::span<float> place_of(Context& context, Range range) {
@@ -29,9 +31,17 @@ Shard::Shard(Context& context, Range range)
       layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
       values_(place_of(context, range)),
-      optimizer_(make_optimizer(context.optimizer, layout_)),
       gradient_(exact_ ? range.size() : 0),
-      kept_(range.size()) {}
+      kept_(range.size()) {
+  // Elements do not influence one another, unless tensors or the norm of the whole count.
+  const OptimizerConfig& optimizer = context.optimizer;
+  const bool whole = exact_ || needs_tensors(optimizer) || optimizer.clip_norm > 0;
+  const size_t size = range.size(), step = whole ? std::max<size_t>(1, size) : kBlock;
+  for (size_t begin = 0; begin < std::max<size_t>(1, size); begin += step) {
+    const Range block{begin, std::min(size, begin + step)};
+    blocks_.push_back({block, make_optimizer(optimizer, whole ? layout_ : block.size())});
+  }
+}
 
 size_t Shard::take_slot() {
   if (free_.empty()) {
@@ -65,8 +75,11 @@ void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {
     if (exact_) sum_exactly(slots);
-    optimizer_->step(
-        values_, exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor)), rate);
+    for (const Block& block : blocks_) {
+      const std::span<const float> gradient =
+          exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range);
+      block.optimizer->step(values_.subspan(block.range.begin, block.range.size()), gradient, rate);
+    }
   }
   if (slots.size() > 1 || exact_ || factor != 1)
     clock.charge({.flops = 0,
@@ -75,20 +88,24 @@ void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   charge_update(context_, layout_);
 }
 
-std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float factor) {
-  const std::span<const float> first = values_in<float>(slot(slots.front()));
+std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float factor, Range block) {
+  const auto part = [&](size_t slot) {
+    return values_in<float>(slots_[slot].bytes).subspan(block.begin, block.size());
+  };
+  const std::span<float> first = part(slots.front());
   if (slots.size() == 1 && factor == 1) return first;
   const bool lent = slots_[slots.front()].lent;
-  if (lent && gradient_.size() == 0) gradient_ = Buffer<float>(range_.size());
-  const std::span<float> sum = lent ? gradient_.span() : values_in<float>(slot(slots.front()));
-  if (slots.size() == 1) {
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] * factor;
-    return sum;
+  if (lent && gradient_.size() == 0) gradient_ = Buffer<float>(blocks_.front().range.size());
+  const std::span<float> sum = lent ? gradient_.span().first(block.size()) : first;
+  size_t added = 1;
+  if (lent && slots.size() > 1) {
+    const std::span<const float> second = part(slots[added++]);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
+  } else if (lent) {
+    std::copy(first.begin(), first.end(), sum.begin());
   }
-  const std::span<const float> second = values_in<float>(slot(slots[1]));
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
-  for (const size_t other : slots.subspan(2)) {
-    const std::span<const float> more = values_in<float>(slot(other));
+  for (; added < slots.size(); ++added) {
+    const std::span<const float> more = part(slots[added]);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
   }
   if (factor != 1)

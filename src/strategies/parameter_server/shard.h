@@ -40,8 +40,13 @@ class Shard {
     std::span<std::byte> bytes;  // of `own`, or lent
     bool lent = false;
   };
-  // The sum: one of the slots, or a buffer for it.
-  std::span<const float> sum_floats(std::span<const size_t> slots, float factor);
+  // A part whose gradients are added up and applied before the next: they are in the cache then.
+  struct Block {
+    Range range;  // within the shard
+    std::unique_ptr<Optimizer> optimizer;
+  };
+  // The sum over a block: in one of the slots, or in a buffer.
+  std::span<const float> sum_floats(std::span<const size_t> slots, float factor, Range block);
   void sum_exactly(std::span<const size_t> slots);
 
   Context& context_;
@@ -49,10 +54,10 @@ class Shard {
   Layout layout_;
   bool exact_;
   std::span<float> values_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<Block> blocks_;
   std::deque<Slot> slots_;
   std::vector<size_t> free_, free_lent_;
-  Buffer<float> gradient_;  // exact sums, rounded, or sums of what may not be written to
+  Buffer<float> gradient_;  // exact sums, rounded; or of one block whose slots are only read
   Buffer<float> kept_;
 };
 
