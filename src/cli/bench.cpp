@@ -79,11 +79,14 @@ int run_bench(const BenchOptions& options, const std::atomic<bool>& stop) {
     result = bench_virtual(options, stop);
   else if (options.what == "network")
     result = bench_network(options, stop);
+  else if (options.what == "federated")
+    result = bench_federated(options, stop);
   else if (options.what == "startup")
     result = bench_startup(options);
   else
     throw ConfigError("WHAT", fmt::format("there is no benchmark '{}'; there are allreduce, train, "
-                                          "deterministic, ps, virtual, network and startup",
+                                          "deterministic, ps, virtual, network, federated and "
+                                          "startup",
                                           options.what));
   if (options.json) std::cout << result.dump() << "\n";
   if (!options.out.empty()) write_file(options.out, result.dump(2) + "\n");

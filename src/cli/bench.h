@@ -51,6 +51,7 @@ nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomi
 nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options);
 
 }  // namespace tutti

@@ -25,6 +25,7 @@ enum class Stream : uint32_t {
   kSynthetic,
   kTest,
   kGossip,
+  kClients,
 };
 
 class Random {

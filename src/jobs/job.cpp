@@ -87,6 +87,7 @@ void validate(const Job& job, const Data& data) {
                                   job.task.lanes, job.cluster.workers));
   job.strategy->validate(job.task, job.cluster);
   job.strategy->validate_optimizer(job.optimizer);
+  job.strategy->validate_data(data, job.cluster);
 }
 
 Prepared prepare(const Job& job) {

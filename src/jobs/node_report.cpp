@@ -46,6 +46,13 @@ json extra_series(const Extra& extra) {
   return all;
 }
 
+json extra_tables(const Extra& extra) {
+  json all = json::object();
+  for (const auto& [name, table] : extra.tables)
+    all[name] = {{"columns", table.columns}, {"rows", table.rows}};
+  return all;
+}
+
 constexpr Phase kPhases[] = {Phase::kOther, Phase::kCompute, Phase::kAggregate, Phase::kWait,
                              Phase::kCommunicate};
 
@@ -103,7 +110,9 @@ std::string to_text(const NodeReport& r) {
               {"traffic", r.traffic},
               {"step_ends", r.step_ends},
               {"timeline", timeline},
-              {"extra", {{"series", extra_series(r.extra)}, {"figures", r.extra.figures}}}}
+              {"extra", {{"series", extra_series(r.extra)},
+                {"figures", r.extra.figures},
+                {"tables", extra_tables(r.extra)}}}}
       .dump();
 }
 
@@ -144,6 +153,9 @@ NodeReport node_report(const std::string& text) {
         r.extra.series[name].points.emplace_back(point.at(0), number_or_nan(point.at(1)));
     for (const auto& [name, value] : j.at("extra").at("figures").items())
       r.extra.figures[name] = number_or_nan(value);
+    for (const auto& [name, table] : j.at("extra").at("tables").items())
+      r.extra.tables[name] = {table.at("columns").get<std::vector<std::string>>(),
+                              table.at("rows").get<std::vector<std::vector<double>>>()};
   } catch (const json::exception& error) {
     throw DataError(fmt::format("a node sent a report that cannot be read: {}", error.what()));
   }

@@ -1,6 +1,7 @@
 #include "jobs/predict_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "strategies/parameter_layout.h"
 
@@ -19,7 +20,12 @@ int64_t predicted_steps(const Job& job, const Data& data) {
   const Schedule schedule(job.optimizer, job.task.global_batch, job.task.epochs);
   const auto samples = static_cast<int64_t>(data.splits.train.size());
   int64_t steps = 0;
-  for (int64_t epoch = 0; epoch < job.task.epochs; ++epoch) {
+  const double each =
+      job.strategy->samples_per_step(job.task, job.cluster, data.splits.train.size());
+  if (each > 0)
+    steps = static_cast<int64_t>(
+        std::ceil(static_cast<double>(job.task.epochs * samples) / each - 1e-9));
+  for (int64_t epoch = 0; epoch < job.task.epochs && each <= 0; ++epoch) {
     const int64_t batch = std::clamp<int64_t>(schedule.global_batch(epoch), 1, samples);
     steps += (samples + batch - 1) / batch;
   }

@@ -115,12 +115,15 @@ json step_timeline(const std::vector<NodeReport>& nodes) {
 }
 
 json extra_of(const std::vector<NodeReport>& nodes) {
-  json result = {{"series", json::object()}, {"figures", json::object()}};
+  json result = {
+      {"series", json::object()}, {"figures", json::object()}, {"tables", json::object()}};
   for (const NodeReport& node : nodes) {
     for (const auto& [name, series] : node.extra.series)
       for (const auto& [step, value] : series.points)
         result["series"][name].push_back({step, number(value)});
     for (const auto& [name, value] : node.extra.figures) result["figures"][name] = number(value);
+    for (const auto& [name, table] : node.extra.tables)
+      result["tables"][name] = {{"columns", table.columns}, {"rows", table.rows}};
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "strategies/allreduce.h"
 #include "strategies/elastic_averaging.h"
+#include "strategies/federated_averaging/federated_averaging.h"
 #include "strategies/gossip/gossip.h"
 #include "strategies/hogwild.h"
 #include "strategies/local_sgd.h"
@@ -20,6 +21,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        allreduce_variants},
       {"elastic_averaging", "workers and a common centre attract each other",
        make_elastic_averaging, elastic_averaging_variants},
+      {"federated_averaging", "a server averages what some of many clients learn on their own data",
+       make_federated_averaging, federated_averaging_variants},
       {"gossip", "workers average with their neighbours on a graph", make_gossip, gossip_variants},
       {"hogwild", "all workers of a host update shared parameters without locks", make_hogwild,
        hogwild_variants},
@@ -45,7 +48,13 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
 
 void Strategy::validate_optimizer(const OptimizerConfig&) const {}
 
+void Strategy::validate_data(const Data&, const ClusterConfig&) const {}
+
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
+
+double Strategy::samples_per_step(const TaskConfig&, const ClusterConfig&, size_t) const {
+  return 0;
+}
 
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
 

@@ -47,15 +47,20 @@ struct Freshness {
   double disorder = 0;
 };
 
-// What only some strategies have to say: series over steps, and single figures, by name.
+// What only some strategies have to say: series over steps, single figures, tables, by name.
 struct Extra {
   static constexpr size_t kMostPoints = 512;  // of a series; a longer one is thinned out
   struct Series {
     std::vector<std::pair<int64_t, double>> points;  // step, value
     int64_t count = 0, every = 1;                    // measurements, and how many make a point
   };
+  struct Table {
+    std::vector<std::string> columns;
+    std::vector<std::vector<double>> rows;
+  };
   std::map<std::string, Series> series;
   std::map<std::string, double> figures;
+  std::map<std::string, Table> tables;
 };
 
 class Recorder {
@@ -77,6 +82,9 @@ class Recorder {
   void applied(const Applied& update);
   void measure(const std::string& name, int64_t step, double value);
   void figure(const std::string& name, double value) { extra_.figures[name] = value; }
+  void table(const std::string& name, Extra::Table table) {
+    extra_.tables[name] = std::move(table);
+  }
   // Counts an event that the strategy gives a name to; the run record shows the totals.
   void count(const std::string& name, int64_t times = 1) { counters_[name] += times; }
 

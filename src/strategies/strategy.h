@@ -69,6 +69,8 @@ class Strategy {
   virtual void validate(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
   // The same for the optimizer. By default every one will do.
   virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
+  // The same for the data, once it is read.
+  virtual void validate_data(const Data& data, const ClusterConfig& cluster) const;
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
@@ -77,6 +79,9 @@ class Strategy {
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;
+  // Samples that a step takes where that does not follow from the global batch; 0: it does.
+  virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
+                                  size_t samples) const;
   // Names the class of strategies that compute the same parameters for this task; the equivalence
   // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
   virtual std::string equivalence(const TaskConfig& task) const;

@@ -35,7 +35,7 @@ TEST_P(Interrupt, StopsAndKeepsTheRecord) {
     process.signal_group(signal);
   else
     process.signal(signal);
-  const Ended ended = process.wait(30);
+  const Ended ended = process.wait(kSoonS);
   EXPECT_FALSE(ended.late);
   EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
   EXPECT_TRUE(has(ended.err, "interrupted")) << ended.err;
@@ -79,7 +79,7 @@ TEST(InterruptEarly, StopsCleanlyWheneverItComes) {
       ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder / "run/job.toml"); }, 30));
       std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
       process.signal_group(SIGINT);
-      const Ended ended = process.wait(30);
+      const Ended ended = process.wait(kSoonS);
       EXPECT_FALSE(ended.late);
       EXPECT_EQ(ended.exit_code, kExitInterrupted) << fabric << delay_ms << ended.err;
       EXPECT_EQ(json_in(folder / "run/run.json").value("status", ""), "interrupted");

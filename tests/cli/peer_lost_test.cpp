@@ -73,7 +73,7 @@ TEST_P(PeerLost, EverySurvivorNamesTheRankAndTheStep) {
     ASSERT_EQ(run.nodes().size(), kWorkers);
     sleep_s(0.05 * random.uniform());
     kill(run.nodes()[victim], SIGKILL);
-    const Ended ended = run.process().wait(30);
+    const Ended ended = run.process().wait(kSoonS);
     EXPECT_FALSE(ended.late) << "a survivor did not notice";
     EXPECT_EQ(ended.exit_code, kExitPeerLost) << ended.err;
     for (size_t rank = 0; rank < kWorkers; ++rank) {
@@ -117,7 +117,7 @@ TEST_P(GoesOn, WithoutAWorkerThatWasKilled) {
   const size_t before = run.evaluations();
   EXPECT_TRUE(eventually([&] { return run.evaluations() > before + 3; }, 30));
   run.process().signal(SIGINT);
-  EXPECT_EQ(run.process().wait(30).exit_code, kExitInterrupted);
+  EXPECT_EQ(run.process().wait(kSoonS).exit_code, kExitInterrupted);
   run.expect_nothing_left();
 }
 
@@ -132,7 +132,7 @@ TEST(LauncherKilled, TakesItsNodesAlong) {
       const bool simulated = std::string(fabric) == "virtual";
       LongRun run({"cluster.fabric=" + std::string(fabric)}, simulated ? 1 : kWorkers);
       run.process().signal(SIGKILL);
-      EXPECT_EQ(run.process().wait(30).signal, SIGKILL);
+      EXPECT_EQ(run.process().wait(kSoonS).signal, SIGKILL);
       const auto all_gone = [&] {
         while (waitpid(-1, nullptr, WNOHANG) > 0) {
         }

@@ -22,6 +22,20 @@ inline Settings linear_task() {
           "cluster.timeout=60"};
 }
 
+// The gradient of half the squared error, `scale` times the sum over the batch.
+inline Vector linear_gradient(const Batch& batch, const Vector& x, double scale) {
+  Vector result(x.size());
+  const size_t features = x.size() - 1;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    double error = x[features] - double{batch.targets[i]};
+    for (size_t k = 0; k < features; ++k) error += x[k] * batch.features[i * features + k];
+    for (size_t k = 0; k < features; ++k)
+      result[k] += scale * error * batch.features[i * features + k];
+    result[features] += scale * error;
+  }
+  return result;
+}
+
 class LinearReference {
  public:
   explicit LinearReference(const Settings& settings)
@@ -44,18 +58,9 @@ class LinearReference {
   Vector gradient(int64_t step, int64_t worker, const Vector& x) const {
     Batch batch;
     data_.dataset->gather(batches_.share(step, worker), batch);
-    Vector result(x.size());
-    const size_t features = x.size() - 1;
-    const double scale =
-        static_cast<double>(job_.cluster.workers) / static_cast<double>(batches_.count(step));
-    for (size_t i = 0; i < batch.size(); ++i) {
-      double error = x[features] - double{batch.targets[i]};
-      for (size_t k = 0; k < features; ++k) error += x[k] * batch.features[i * features + k];
-      for (size_t k = 0; k < features; ++k)
-        result[k] += scale * error * batch.features[i * features + k];
-      result[features] += scale * error;
-    }
-    return result;
+    return linear_gradient(batch, x,
+                           static_cast<double>(job_.cluster.workers) /
+                               static_cast<double>(batches_.count(step)));
   }
 
   // x after a step of plain SGD.

@@ -49,6 +49,10 @@ UcxContext::UcxContext(const std::string& interface) {
   setenv("UCX_SYSV_RX_BUFS_GROW", "128", 1);
   // Between hosts: a small message waits behind what the system has taken in of large ones.
   setenv("UCX_TCP_SNDBUF", "64k", 1);
+  // Handed over in pieces of 8 KiB, as by default, so small a buffer does not keep a link busy that
+  // carries bulk in both directions: the system counts what it adds to each piece, too.
+  setenv("UCX_TCP_TX_SEG_SIZE", "64k", 1);
+  setenv("UCX_TCP_RX_SEG_SIZE", "64k", 1);
   ucp_config_t* config = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   // System V segments are marked for removal as they are made, before any other process can know

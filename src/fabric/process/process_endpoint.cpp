@@ -8,6 +8,9 @@ namespace {
 
 // How long cancelling may wait for a transfer that is under way and cannot be called back.
 constexpr double kCancelS = 2;
+// In a stop peers leave without an answer, and the channel will not be used again: with seconds for
+// each of them a node would take longer to end than its user waits.
+constexpr double kCancelInStopS = 0.05;
 
 }  // namespace
 
@@ -96,7 +99,8 @@ Completion ProcessEndpoint::cancel(Handle& handle) {
   Operation& operation = transport.operations().find(handle);
   if (!transport.try_cancel(operation)) {
     const auto over = [&] { return transport.try_cancel(operation); };
-    if (!reactor_.until_uninterrupted(over, kCancelS)) transport.give_up(operation);
+    const double patience_s = reactor_.stopping() ? kCancelInStopS : kCancelS;
+    if (!reactor_.until_uninterrupted(over, patience_s)) transport.give_up(operation);
   }
   return take(handle, operation);
 }

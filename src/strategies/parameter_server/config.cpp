@@ -28,6 +28,8 @@ void visit(Visitor& v, Config& c) {
   v.choice("shards", c.shards, {"auto", "bytes", "layers"},
            "how servers share the parameters: evenly, or at borders of layers, which auto does for "
            "optimizers that need whole tensors");
+  v.field("replicas", c.replicas, kNotNegative,
+          "copies of each shard on other servers: as many servers may be lost");
 }
 
 namespace {
@@ -69,6 +71,11 @@ void validate_prefetch(const Config& c) {
 }  // namespace
 
 void validate(const Config& c, const TaskConfig& task, const ClusterConfig& cluster) {
+  if (c.replicas >= c.servers)
+    throw ConfigError("strategy.replicas",
+                      fmt::format("strategy.replicas = {} needs at least {} servers to be copied "
+                                  "to, but strategy.servers = {}; lower it, or add servers",
+                                  c.replicas, c.replicas + 1, c.servers));
   if (c.consistency == "backup" && c.backup >= cluster.workers)
     throw ConfigError("strategy.backup",
                       fmt::format("strategy.backup = {} leaves no worker to wait for, as "

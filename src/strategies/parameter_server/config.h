@@ -21,6 +21,7 @@ struct Config {
   bool prefetch = false;          // ask for the next parameters before this step's gradient
   std::string rate = "constant";  // constant | staleness | worker
   std::string shards = "auto";    // auto | bytes | layers
+  int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
 };
 
 void visit(Visitor& visitor, Config& config);

@@ -10,20 +10,24 @@
 
 namespace tutti::parameter_server {
 
-Link::Link(Context& context, const Config& config, Rank server, Range range,
+Link::Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
            std::span<float> incoming)
     : context_(context),
       config_(config),
       node_(context.node),
-      server_(server),
+      ring_(ring),
+      shard_(shard),
+      server_(ring.head(shard)),
       range_(range),
       parameters_(incoming.size()),
       incoming_(incoming.subspan(range.begin, range.size())),
-      arrived_(incoming_) {}
+      arrived_(incoming_) {
+  if (server_ == kAnyRank) turn_to_heir(kAnyRank);
+}
 
 void Link::request(Request request) {
-  Endpoint& endpoint = node_.endpoint();
   request.sequence = ++sequence_;
+  request.shard = shard_;
   request.clock = pushes_;
   if (request.flags & Request::kPush) {
     request.version = version_;
@@ -39,28 +43,89 @@ void Link::request(Request request) {
     pushed_before_ = pushes_;
     pull_sequence_ = sequence_;
     snapshot_ = request.flags & Request::kSnapshot;
-    handles_.clear();
-    handles_.push_back(endpoint.receive(server_, reply_tag(sequence_),
-                                        std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
-    if (!(request.flags & Request::kHeaderOnly) && !range_.empty() && !shares_)
-      handles_.push_back(
-          endpoint.receive(server_, parameters_tag(sequence_), writable_bytes_of(incoming_)));
-    missing_ = handles_.size();
+    expect_reply();
   }
-  sent_.push_back(request);
-  sending_.push_back(endpoint.send(server_, request_tag(),
-                                   std::as_bytes(std::span<const Request>(&sent_.back(), 1))));
+  sent_.push_back({request, {}, {}});
+  transmit(sent_.back());
+}
+
+void Link::expect_reply() {
+  const uint64_t stream = ring_.stream(shard_, pull_sequence_);
+  handles_.clear();
+  handles_.push_back(node_.endpoint().receive(
+      server_, reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
+  if (!(request_.flags & Request::kHeaderOnly) && !range_.empty() && !shares_)
+    handles_.push_back(
+        node_.endpoint().receive(server_, parameters_tag(stream), writable_bytes_of(incoming_)));
+  missing_ = handles_.size();
+}
+
+void Link::transmit(const Sent& sent) {
+  sending_.push_back(node_.endpoint().send(
+      server_, request_tag(), std::as_bytes(std::span<const Request>(&sent.request, 1))));
+  const uint64_t stream = ring_.stream(shard_, sent.request.sequence);
+  for (const Sent::Piece& piece : sent.gradients)
+    sending_.push_back(
+        node_.endpoint().send(server_, gradient_tag(stream, piece.number), piece.data));
 }
 
 void Link::send_gradients(size_t piece, std::span<const std::byte> data) {
-  sending_.push_back(node_.endpoint().send(server_, gradient_tag(push_sequence_, piece), data));
+  const uint64_t stream = ring_.stream(shard_, push_sequence_);
+  sending_.push_back(node_.endpoint().send(server_, gradient_tag(stream, piece), data));
+  if (has_heirs()) sent_.back().gradients.push_back({piece, data});
 }
 
 void Link::finish_sending() {
-  for (Handle& handle : sending_)
-    if (handle.pending()) finish(node_, handle);
+  while (!sends_are_done()) turn_to_heir(server_);
   sending_.clear();
-  sent_.clear();
+  if (!has_heirs()) return sent_.clear();
+  while (!sent_.empty() && sent_.front().request.sequence <= acknowledged_) sent_.pop_front();
+  for (Sent& sent : sent_) copy_gradients(sent);
+}
+
+// False: the server is lost, and there may be another one.
+bool Link::sends_are_done() {
+  for (Handle& handle : sending_) {
+    if (!handle.pending()) continue;
+    const Completion completion = node_.endpoint().wait(handle, node_.timeout_s());
+    if (completion.state == State::kPeerLost && has_heirs()) return false;
+    require_done(node_, completion);
+  }
+  return true;
+}
+
+void Link::copy_gradients(Sent& sent) {
+  if (sent.gradients.empty() || sent.copy.size() > 0) return;
+  size_t bytes = 0;
+  for (const Sent::Piece& piece : sent.gradients) bytes += piece.data.size();
+  sent.copy = Buffer<std::byte>(bytes);
+  std::span<std::byte> left = sent.copy.span();
+  for (Sent::Piece& piece : sent.gradients) {
+    const std::span<std::byte> mine = left.first(piece.data.size());
+    if (!node_.clock().cost_only()) std::copy(piece.data.begin(), piece.data.end(), mine.begin());
+    piece.data = mine;
+    left = left.subspan(mine.size());
+  }
+  node_.clock().charge({.flops = 0, .memory_bytes = 2.0 * static_cast<double>(bytes)});
+}
+
+void Link::turn_to_heir(Rank lost) {
+  if (lost != server_) return;
+  const int place = server_ == kAnyRank ? -1 : ring_.place(shard_, server_);
+  Rank heir = kAnyRank;
+  for (const Rank rank : ring_.chain(shard_))
+    if (heir == kAnyRank && ring_.place(shard_, rank) > place) heir = rank;
+  if (heir == kAnyRank)
+    throw FabricError(FabricError::Kind::kPeerLost, ring_.first_server() + shard_,
+                      fmt::format("every server is lost that had a copy of the parameters of rank "
+                                  "{}; raise strategy.replicas to survive more losses",
+                                  ring_.first_server() + shard_));
+  context_.recorder.count("heirs_asked");
+  server_ = heir;
+  sending_.clear();
+  if (awaits()) expect_reply();
+  for (const Sent& sent : sent_)
+    if (sent.request.sequence > acknowledged_) transmit(sent);
 }
 
 bool Link::ended(size_t index, const Completion& completion) {
@@ -77,16 +142,23 @@ bool Link::ended(size_t index, const Completion& completion) {
   }
   if (missing_ > 0) return false;
   arrived_s_ = node_.clock().now();
+  if (reply_.kind != Reply::kRepeat) {
+    acknowledged_ = pull_sequence_;
+  } else if (has_heirs()) {  // the step is still open, but this answer need not come twice
+    for (Sent& sent : sent_)
+      if (sent.request.sequence == pull_sequence_) sent.request.flags &= ~uint32_t{Request::kPull};
+  }
   return true;
 }
 
 void Link::find_in_window() {
-  shares_ = true;
-  arrived_ = floats_in(*context_.window, server_, reply_.offset, range_.size());
-  if (arrived_.empty())
+  if (context_.window)
+    arrived_ = floats_in(*context_.window, server_, reply_.offset, range_.size());
+  if (!context_.window || arrived_.empty())
     throw FabricError(
         FabricError::Kind::kProtocol, server_,
         fmt::format("rank {} says that its parameters lie outside of its window", server_));
+  shares_ = true;
 }
 
 void Link::leave_gradients(Range range, std::span<const float> gradients) {

@@ -1,5 +1,9 @@
-// A worker's side of the conversation with one server: one request under way at a time, whose reply
+// A worker's side of the conversation about one shard: one request under way at a time, whose reply
 // is checked before it is believed.
+//
+// With replicas, what was asked and pushed since the last reply is kept. When the server is lost,
+// the next one that has a copy of the shard gets it again, with the same sequence numbers: it knows
+// which of these the lost one had taken and the chain has.
 #pragma once
 
 #include <deque>
@@ -9,14 +13,16 @@
 #include "core/bytes.h"
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/messages.h"
+#include "strategies/parameter_server/ring.h"
 #include "strategies/strategy.h"
 
 namespace tutti::parameter_server {
 
 class Link {
  public:
-  // `incoming` is where this server's parameters arrive; all of them, `range` is its part.
-  Link(Context& context, const Config& config, Rank server, Range range, std::span<float> incoming);
+  // `incoming` is where parameters arrive; all of them, `range` is this shard.
+  Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
+       std::span<float> incoming);
 
   Rank server() const { return server_; }
   Range range() const { return range_; }
@@ -31,6 +37,10 @@ class Link {
   // A piece of the gradients of the last push; `data` must stay until the next finish_sending().
   void send_gradients(size_t piece, std::span<const std::byte> data);
   void finish_sending();  // blocks until the buffers of all sends are free
+  bool has_heirs() const { return ring_.replicas() > 0; }
+  // `lost` was the server, unless this was noticed before: goes on with the next one. Throws when
+  // every copy is lost.
+  void turn_to_heir(Rank lost);
 
   // Receives of the reply that are under way: the reply itself, then its parameters.
   bool awaits() const { return missing_ > 0; }
@@ -51,12 +61,27 @@ class Link {
   int64_t pushes() const { return pushes_; }
 
  private:
+  struct Sent {
+    struct Piece {
+      size_t number;
+      std::span<const std::byte> data;
+    };
+    Request request;
+    std::vector<Piece> gradients;
+    Buffer<std::byte> copy;  // of these, when their own memory is needed again
+  };
+  void transmit(const Sent& sent);
+  void expect_reply();
+  bool sends_are_done();
+  void copy_gradients(Sent& sent);
   void check(const Reply& reply, size_t bytes);
   void find_in_window();
 
   Context& context_;
   const Config& config_;
   Node& node_;
+  const Ring& ring_;
+  int shard_;
   Rank server_;
   Range range_;
   size_t parameters_;  // of all servers
@@ -65,6 +90,7 @@ class Link {
   Request request_;
   Reply reply_;
   uint64_t sequence_ = 0, push_sequence_ = 0, pull_sequence_ = 0;
+  uint64_t acknowledged_ = 0;  // the last one whose reply is here: the chain has all up to it
   int64_t pushes_ = 0;
   int64_t pushed_before_ = 0;  // when the pull was sent
   int64_t version_ = 0;
@@ -74,7 +100,7 @@ class Link {
   bool shares_ = false;
   std::vector<Handle> handles_;  // the reply, the parameters
   std::vector<Handle> sending_;
-  std::deque<Request> sent_;  // must stay in place until they are sent
+  std::deque<Sent> sent_;  // must stay in place until they are sent, and acknowledged
 };
 
 }  // namespace tutti::parameter_server

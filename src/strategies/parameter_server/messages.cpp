@@ -7,7 +7,8 @@
 
 namespace tutti::parameter_server {
 
-static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply>);
+static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply> &&
+              std::is_trivially_copyable_v<Decided>);
 
 namespace {
 
@@ -29,18 +30,22 @@ std::string fault_of_push(const Request& request, const RequestLimits& limits) {
 }  // namespace
 
 std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits) {
-  if (bytes != sizeof(Request))
-    return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
+  if (bytes < sizeof(Request)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (request.magic != kMagic) return "another protocol";
   if (request.flags & ~uint32_t{Request::kKnownFlags}) return "unknown flags";
+  if (request.shard < 0 || request.shard >= limits.shards) return "no such shard";
   const uint32_t coordinating = request.flags & (Request::kDecision | Request::kKeep);
   if (coordinating) {
-    if (from != limits.coordinator || request.flags != coordinating)
-      return "only the first server decides";
+    const bool coordinates =
+        from >= limits.coordinator && from <= limits.coordinator + limits.successors;
+    if (!coordinates || request.flags != coordinating) return "only the first server decides";
     if (request.count < 0 || request.count > limits.workers || request.version < 0)
       return "a decision about nothing";
-    return "";
+    const auto count = static_cast<size_t>(request.count);
+    return bytes == sizeof(Request) + count * sizeof(Decided) ? "" : "a part of a decision";
   }
+  if (bytes != sizeof(Request))
+    return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (from < 0 || from >= limits.workers) return "not a worker";
   if (request.flags == 0) return "a request for nothing";
   if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound)
@@ -48,6 +53,14 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
   if (std::isnan(request.occupancy) || request.occupancy > 1.5) return "no share of time";
   if (request.share.begin > request.share.end) return "no such share of an evaluation";
   return request.flags & Request::kPush ? fault_of_push(request, limits) : "";
+}
+
+std::string fault_of(std::span<const Decided> decided, int workers) {
+  for (const Decided& one : decided) {
+    if (one.worker < 0 || one.worker >= workers) return "a decision about no worker";
+    if (const std::string fault = fault_of(one.hand, workers); !fault.empty()) return fault;
+  }
+  return "";
 }
 
 std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements) {

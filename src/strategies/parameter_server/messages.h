@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "fabric/tag.h"
@@ -56,7 +57,7 @@ struct Request {
     kFinal = 32,      // pull: nothing more will be pushed
     kEvaluated = 64,  // `share` is filled in
     kLeave = 128,     // its loss is not a number any more
-    kDecision = 256,  // of the coordinator: which gradients make up step `version`; they follow
+    kDecision = 256,  // of the coordinator: which gradients make up step `version`
     kKeep = 512,    // of the coordinator: keep the parameters of `version` for evaluation share.id
     kAhead = 1024,  // pull: for the step after the one whose gradient is under way
     kGoodbye = 2048,    // it has the final parameters
@@ -76,9 +77,9 @@ struct Request {
   Hand hand;              // push: what the gradient was computed on, or its last part
   int32_t steps = 0;      // push: how many steps' gradients it sums up
   int32_t count = 0;      // decision: how many gradients
-  int32_t unused = 0;
-  int64_t samples = 0;  // push: in all of them
-  int64_t offset = 0;   // push: kOutbox
+  int32_t shard = 0;      // which part of the parameters it is about
+  int64_t samples = 0;    // push: in all of them
+  int64_t offset = 0;     // push: kOutbox
   EvaluationShare share;
 };
 
@@ -120,23 +121,24 @@ struct Decided {
 struct RequestLimits {
   int workers = 0;
   Rank coordinator = 0;
+  int successors = 0;  // servers after the coordinator that may become it
+  int shards = 1;
   int64_t version = 0;  // of its parameters
 };
 
-// Why the request cannot be meant, or "". `bytes` is what has arrived of it.
+// Why the request cannot be meant, or "". `bytes` is what has arrived of it, and of the `count`
+// gradients that follow a decision in the same message.
 std::string fault_of(const Request& request, size_t bytes, Rank from, const RequestLimits& limits);
+// The same for what a decision consists of.
+std::string fault_of(std::span<const Decided> decided, int workers);
 // The same for a reply to request `sequence` that may carry `elements` parameters.
 std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements);
 
-// Requests to a server; replies and their parameters; gradients; decisions.
+// Requests to a server; replies and their parameters; gradients. `stream` says of which request to
+// which shard (Ring::stream).
 inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
-inline Tag reply_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 2}; }
-inline Tag decision_tag(int64_t version) {
-  return {Purpose::kControl, static_cast<uint64_t>(version), 3};
-}
-inline Tag parameters_tag(uint64_t sequence) { return {Purpose::kParameters, sequence}; }
-inline Tag gradient_tag(uint64_t sequence, size_t part) {
-  return {Purpose::kGradient, sequence, part};
-}
+inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
+inline Tag parameters_tag(uint64_t stream) { return {Purpose::kParameters, stream}; }
+inline Tag gradient_tag(uint64_t stream, size_t part) { return {Purpose::kGradient, stream, part}; }
 
 }  // namespace tutti::parameter_server

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strategies/parameter_server/layout.h"
-#include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/server_node.h"
 #include "strategies/parameter_server/shared_memory.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
@@ -42,7 +42,9 @@ class ParameterServer : public Strategy {
     return roles;
   }
 
-  bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
+  bool goes_on_without(std::string_view role, Rank) const override {
+    return role != kServer || config_.replicas > 0;
+  }
 
   std::string equivalence(const TaskConfig& task) const override {
     return config_.consistency == "bsp" && config_.pull_every == 1 ? synchronous_class(task) : "";
@@ -68,18 +70,28 @@ class ParameterServer : public Strategy {
     server.bytes_sent =
         pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(ps::Reply));
     server.messages = pulls * workers * 2;
+    // Every server passes on the updates of as many shards: one a step, or one for each push.
+    const bool collects = config_.consistency == "bsp" || config_.consistency == "backup";
+    const double updates = collects ? 1 : workers;
+    const auto copies = static_cast<double>(config_.replicas);
+    server.bytes_sent +=
+        pulls * copies *
+        (updates * static_cast<double>(largest) * sizeof(float) + 2 * workers * sizeof(ps::Entry));
+    server.messages += pulls * copies * (2 * workers + updates);
     StepCost most = server.bytes_sent > worker.bytes_sent ? server : worker;
     // The parameters that come in, and what is summed up by the worker itself.
     most.extra_memory = count * sizeof(float);
     if (plan.task.deterministic) most.extra_memory += count * sizeof(ExactSum);
     if (config_.pull_every > 1) most.extra_memory += count * sizeof(float);
+    most.extra_memory +=
+        copies * static_cast<double>(largest) * sizeof(float);  // what is passed on
     return most;
   }
 
   void run(Context& context) const override {
     context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
-      ps::Server(context, config_).run();
+      ps::ServerNode(context, config_).run();
     else
       ps::Worker(context, config_).run();
   }

@@ -1,9 +1,11 @@
-// The loop and the requests; updates are in server_updates.cpp, replies in server_replies.cpp.
+// Requests and inputs; updates are in server_updates.cpp, replies in server_replies.cpp, what
+// happens when the head before is lost in server_takeover.cpp.
 #include "strategies/parameter_server/server.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "strategies/parameter_server/layout.h"
@@ -12,50 +14,34 @@
 namespace tutti::parameter_server {
 namespace {
 
-// How soon a lost worker is noticed that nobody else says anything about.
-constexpr double kLookEvery_s = 0.1;
 // More requests than a worker can have under way: a pull ahead, a push, a goodbye.
 constexpr size_t kMostQueued = 8;
+constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
-Rank index_of(const Context& context) {
-  return context.node.endpoint().rank() - static_cast<Rank>(context.cluster.workers);
-}
-
-Range shard_of(const Context& context, const Config& config) {
+Range range_of(const Context& context, const Config& config, int shard) {
   const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
-  return shards[static_cast<size_t>(index_of(context))];
+  return shards[static_cast<size_t>(shard)];
 }
 
 }  // namespace
 
-Server::Server(Context& context, const Config& config)
+Server::Server(Context& context, const Config& config, const Ring& ring, int shard, Inbox& inbox,
+               Publish publish)
     : context_(context),
       node_(context.node),
       config_(config),
-      first_server_(static_cast<Rank>(context.cluster.workers)),
+      ring_(ring),
+      index_(shard),
+      inbox_(inbox),
+      publish_(std::move(publish)),
       consistency_(make_consistency(config, context.cluster.workers)),
       timetable_(context.task, context.optimizer, context.data.splits.train.size()),
-      shard_(context, shard_of(context, config)),
+      shard_(context, range_of(context, config, shard)),
+      chain_(context.node, ring, shard, shard_.range(), inbox),
       pieces_(pieces_of(context.model.architecture(), shard_.range())),
       workers_(static_cast<size_t>(context.cluster.workers)) {
-  if (index_of(context) == 0)
+  if (shard == 0)
     coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);
-}
-
-void Server::run() {
-  handles_.emplace_back();
-  piece_of_.emplace_back();
-  heard_s_ = node_.clock().now();
-  receive_request();
-  while (!over()) {
-    wait_for_news();
-    look_at_members();
-    answer_all();
-  }
-  for (Worker& worker : workers_)
-    for (Handle& handle : worker.sending)
-      if (handle.pending()) node_.endpoint().wait(handle, node_.timeout_s());
-  if (diverged_) throw DivergedError("the loss of a worker is not a finite number any more");
 }
 
 bool Server::over() const {
@@ -70,98 +56,40 @@ bool Server::over() const {
   return true;
 }
 
-void Server::receive_request() {
-  handles_[0] = node_.endpoint().receive(kAnyRank, request_tag(),
-                                         std::as_writable_bytes(std::span<Request>(&incoming_, 1)));
-}
-
-void Server::wait_for_news() {
-  PhaseScope scope(context_.watch, Phase::kWait);
-  const auto [index, completion] = node_.endpoint().wait_any(handles_, kLookEvery_s);
-  scope.change(Phase::kOther);
-  if (completion.state != State::kTimedOut) {
-    heard_s_ = node_.clock().now();
-    return arrived(index, completion);
+void Server::handle(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided) {
+  if (!leads()) {
+    const auto waiting = std::count_if(deferred_.begin(), deferred_.end(),
+                                       [&](const Deferred& other) { return other.from == from; });
+    const bool from_worker = from >= 0 && from < static_cast<Rank>(workers_.size());
+    if (static_cast<size_t>(waiting) < (from_worker ? kMostQueued : kMostDeferred))
+      deferred_.push_back({from, request, bytes, std::move(decided)});
+    return;
   }
-  if (node_.clock().now() - heard_s_ <= node_.timeout_s()) return;
-  throw FabricError(FabricError::Kind::kTimedOut, kAnyRank,
-                    fmt::format("no worker sent anything for {} s; if they are only slow, raise "
-                                "cluster.timeout",
-                                node_.timeout_s()));
-}
-
-void Server::look_at_members() {
-  const auto workers = static_cast<Rank>(workers_.size());
-  bool changed = false;
-  while (const std::optional<MemberEvent> event = node_.membership().next_event()) {
-    const bool lost = event->kind == MemberEvent::Kind::kLost;
-    if (event->rank >= workers && lost)
-      throw FabricError(FabricError::Kind::kPeerLost, event->rank,
-                        fmt::format("lost rank {}, a server, and nobody has a copy of its "
-                                    "parameters",
-                                    event->rank));
-    if (event->rank >= workers) continue;
-    changed = changed_ = true;
-    Worker& changing = worker(event->rank);
-    if (lost) {
-      if (!changing.present) continue;
-      context_.log.warn(fmt::format("rank {} is lost; going on without it", event->rank));
-      context_.recorder.count("workers_lost");
-      remove(event->rank);
-    } else {
-      const int64_t base = oldest();
-      changing = Worker{};
-      changing.base = base == kMostBound ? 0 : base;
-      context_.recorder.count("workers_joined");
-    }
-  }
-  if (changed) try_to_close();
-}
-
-void Server::arrived(size_t index, const Completion& completion) {
-  if (index > 0) {
-    const Piece piece = piece_of_[index];
-    handles_[index] = std::move(handles_.back());
-    handles_.pop_back();
-    piece_of_[index] = piece_of_.back();
-    piece_of_.pop_back();
-    return piece.sending ? end_turn() : piece_arrived(piece, completion);
-  }
-  const Request request = incoming_;
-  const bool whole = completion.state == State::kDone;
-  receive_request();
-  look_at_members();  // the sender may have just come back
-  if (whole || completion.state == State::kTruncated)
-    handle(completion.peer, request, completion.bytes);
-}
-
-void Server::piece_arrived(const Piece& piece, const Completion& completion) {
-  Worker& sender = worker(piece.worker);
-  if (!sender.present || !sender.push) return;
-  if (completion.state == State::kPeerLost) return;  // the membership says so too
-  if (completion.state != State::kDone || completion.bytes != piece.bytes)
-    return expel(piece.worker, fmt::format("a gradient of {} bytes instead of {}", completion.bytes,
-                                           piece.bytes));
-  if (--sender.push->pieces_left == 0) finish_push(piece.worker);
-}
-
-void Server::handle(Rank from, const Request& request, size_t bytes) {
-  const RequestLimits limits{static_cast<int>(workers_.size()), first_server_, version_};
-  const std::string fault = fault_of(request, bytes, from, limits);
+  const RequestLimits limits{static_cast<int>(workers_.size()), ring_.first_server(),
+                             ring_.replicas(), ring_.servers(), version_};
+  std::string fault = fault_of(request, bytes, from, limits);
+  if (fault.empty()) fault = fault_of(decided, limits.workers);
   const bool from_worker = from >= 0 && from < limits.workers;
   if (!from_worker) {
-    if (fault.empty()) return obey(request);
+    if (fault.empty()) return input({.kind = Entry::kBulletin, .request = request}, decided);
     return context_.log.warn(fmt::format("ignored a message of rank {}: {}", from, fault));
   }
   Worker& sender = worker(from);
   if (!sender.present) return;
-  if (!fault.empty()) return expel(from, fault);
-  if (request.sequence != sender.sequence + 1)
-    return expel(from, fmt::format("request {} after {}", request.sequence, sender.sequence));
+  if (!fault.empty()) return refuse(from, fault);
+  if (!follows(sender, request.sequence))
+    return refuse(from, fmt::format("request {} after {}", request.sequence, sender.sequence));
   sender.sequence = request.sequence;
-  if (sender.queue.size() >= kMostQueued) return expel(from, "more requests than make sense");
+  if (sender.queue.size() >= kMostQueued) return refuse(from, "more requests than make sense");
   sender.queue.push_back(request);
   process_queue(from);
+}
+
+// One after the other; but to a server that took over, a worker says again what the head before
+// had not answered.
+bool Server::follows(Worker& sender, uint64_t sequence) const {
+  if (std::exchange(sender.unheard, false)) return sequence >= 1 && sequence <= sender.executed + 1;
+  return sequence == sender.sequence + 1;
 }
 
 // In the order sent; what comes after a push waits until its gradients are there.
@@ -170,43 +98,21 @@ void Server::process_queue(int index) {
   while (sender.present && !sender.push && !sender.queue.empty()) {
     const Request request = sender.queue.front();
     sender.queue.pop_front();
-    process(index, request);
-  }
-}
-
-void Server::process(int index, const Request& request) {
-  changed_ = true;
-  Worker& sender = worker(index);
-  if (request.flags & Request::kLeave) {
-    diverged_ = true;
-    return remove(index);
-  }
-  if (coordinates()) {
-    consistency_->observe(index, request.occupancy, present(true).size());
-    try {
-      if (request.flags & Request::kEvaluated && !coordinator_->evaluated(index, request.share))
-        return expel(index, "an evaluation that nobody asked for");
-    } catch (const DivergedError& error) {  // everybody is to hear of it
-      context_.log.warn(error.what());
-      diverged_ = true;
-    }
-  }
-  if (request.flags & Request::kPull && sender.pull)
-    return expel(index, "a second pull before the first was answered");
-  if (request.flags & Request::kPush) return begin_push(index, request);
-  if (request.flags & Request::kFinal) sender.finished = true;
-  if (request.flags & Request::kGoodbye) sender.done = true;
-  if (request.flags & Request::kPull) {
-    sender.pull = request;
-    sender.waited = false;
+    if (request.flags & Request::kPush)
+      begin_push(index, request);
+    else if (request.sequence <= sender.executed)
+      answer_again(index, request);
+    else
+      input({.kind = Entry::kRequest, .worker = index, .request = request});
   }
 }
 
 void Server::begin_push(int index, const Request& request) {
   Worker& sender = worker(index);
-  if (request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
-  if (request.clock != sender.clock || sender.finished)
-    return expel(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  const bool again = request.sequence <= sender.executed;
+  if (!again && request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
+  if (!again && (request.clock != sender.clock || sender.finished))
+    return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
   if (request.flags & Request::kOutbox) return take_outbox(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
@@ -216,42 +122,144 @@ void Server::begin_push(int index, const Request& request) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].empty()) continue;
     const size_t bytes = pieces[i].size() * element;
-    handles_.push_back(node_.endpoint().receive(
-        index, gradient_tag(request.sequence, i),
-        shard_.slot(slot).subspan((pieces[i].begin - shard_.range().begin) * element, bytes)));
-    piece_of_.push_back({index, bytes});
+    inbox_.expect(
+        index, gradient_tag(ring_.stream(index_, request.sequence), i),
+        shard_.slot(slot).subspan((pieces[i].begin - shard_.range().begin) * element, bytes),
+        {.kind = Arrival::kGradient, .shard = index_, .peer = index, .bytes = bytes});
     ++sender.push->pieces_left;
   }
   if (sender.push->pieces_left == 0) finish_push(index);
 }
 
+// The gradient lies where its worker computes: nothing has to arrive.
 void Server::take_outbox(int index, const Request& request) {
   const size_t parameters = context_.model.parameters().size();
   std::span<float> gradient;
   if (context_.window && !context_.task.deterministic)
     gradient = floats_in(*context_.window, index, request.offset, parameters);
-  if (gradient.size() != parameters) return expel(index, "a gradient that lies nowhere");
+  if (gradient.size() != parameters) return refuse(index, "a gradient that lies nowhere");
   const Range range = shard_.range();
   worker(index).push =
       Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
   finish_push(index);
 }
 
-void Server::obey(const Request& request) {
-  if (request.flags & Request::kKeep) {
-    to_keep_ = request.share.id;
-    keep_at_ = consistency_->collects() ? request.version : 0;
-    updated();
-    return;
+void Server::gradient_arrived(const Arrival& arrival, const Completion& completion) {
+  Worker& sender = worker(arrival.peer);
+  if (!sender.present || !sender.push) return;
+  if (completion.state == State::kPeerLost) return;  // the membership says so too
+  if (completion.state != State::kDone || completion.bytes != arrival.bytes)
+    return refuse(arrival.peer, fmt::format("a gradient of {} bytes instead of {}",
+                                            completion.bytes, arrival.bytes));
+  if (--sender.push->pieces_left > 0) return;
+  finish_push(arrival.peer);
+  process_queue(arrival.peer);
+}
+
+void Server::refuse(int index, const std::string& why) {
+  if (!leads() || !worker(index).present) return;
+  context_.log.warn(fmt::format("rank {} sent nonsense: {}", index, why));
+  input({.kind = Entry::kExpelled, .worker = index});
+}
+
+void Server::input(Entry entry, std::vector<Decided> decided) {
+  TUTTI_CHECK(!current_);
+  auto item = std::make_unique<Chain::Item>();
+  entry.shard = index_;
+  entry.index = chain_.number_next();
+  item->entry = entry;
+  item->decided = std::move(decided);
+  execute(*item);
+  chain_.pass_on(std::move(item));
+  release();
+}
+
+void Server::follow() {
+  while (std::unique_ptr<Chain::Item> item = chain_.next()) {
+    replaying_ = true;
+    execute(*item);
+    replaying_ = false;
+    chain_.pass_on(std::move(item));
   }
-  std::vector<Decided> decided(static_cast<size_t>(request.count));
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span<Decided>(decided));
-  Handle handle = node_.endpoint().receive(first_server_, decision_tag(request.version), bytes);
-  const Completion completion = node_.endpoint().wait(handle, node_.timeout_s());
-  if (completion.state != State::kDone || completion.bytes != bytes.size())
-    throw FabricError(FabricError::Kind::kProtocol, first_server_,
-                      "the first server announced a decision and did not send it");
-  decisions_[request.version] = std::move(decided);
+}
+
+void Server::execute(Chain::Item& item) {
+  const Entry& entry = item.entry;
+  current_ = &item;
+  updates_ = 0;
+  changed_ = true;
+  if (entry.kind == Entry::kRequest)
+    take(entry.worker, entry.request);
+  else if (entry.kind == Entry::kLost)
+    lose(entry.worker);
+  else if (entry.kind == Entry::kJoined)
+    join(entry.worker, entry.incarnation);
+  else if (entry.kind == Entry::kExpelled)
+    expel(entry.worker, "see above");
+  else if (entry.kind == Entry::kDelivered)
+    try_to_close();
+  else if (entry.kind == Entry::kBulletin)
+    obey(entry.request, item.decided);
+  else if (entry.kind == Entry::kClosed)
+    closed_ = true;
+  else if (entry.kind == Entry::kForgotten) {
+    std::erase_if(gathered_, [&](const Gathered& gathered) {
+      return gathered.worker == entry.worker && gathered.push.sequence == entry.request.sequence;
+    });
+    try_to_close();
+  }
+  answer_all();
+  if (updates_ != static_cast<int>(entry.updated))
+    throw Error(fmt::format("entry {} of shard {} made {} updates here and {} at the head",
+                            entry.index, index_, updates_, entry.updated));
+  current_ = nullptr;
+}
+
+void Server::take(int index, const Request& request) {
+  Worker& sender = worker(index);
+  const size_t slot = sender.push ? sender.push->slot : kNoSlot;
+  sender.push.reset();
+  sender.executed = request.sequence;
+  if (request.flags & Request::kLeave) {
+    diverged_ = true;
+    free(slot);
+    return remove(index);
+  }
+  if (coordinates()) {
+    consistency_->observe(index, request.occupancy, present(true).size());
+    try {
+      if (request.flags & Request::kEvaluated && !coordinator_->evaluated(index, request.share)) {
+        free(slot);
+        return expel(index, "an evaluation that nobody asked for");
+      }
+    } catch (const DivergedError& error) {  // everybody is to hear of it
+      context_.log.warn(error.what());
+      diverged_ = true;
+    }
+  }
+  if (request.flags & Request::kPull) {
+    if (sender.pull) {
+      free(slot);
+      return expel(index, "a second pull before the first was answered");
+    }
+    sender.pull = request;
+    sender.waited = false;
+    sender.heard = !replaying_;
+  }
+  if (request.flags & Request::kFinal) sender.finished = true;
+  if (request.flags & Request::kGoodbye) sender.done = true;
+  if (request.flags & Request::kPush) take_push(index, request, slot);
+}
+
+void Server::obey(const Request& bulletin, const std::vector<Decided>& decided) {
+  if (bulletin.flags & Request::kKeep) {
+    if (bulletin.share.id <= to_keep_) return;  // it was told before
+    to_keep_ = bulletin.share.id;
+    keep_at_ = consistency_->collects() ? bulletin.version : 0;
+    return updated();
+  }
+  if (bulletin.version < version_) return;
+  decisions_[bulletin.version] = decided;
   try_to_close();
 }
 

@@ -1,16 +1,20 @@
-// A server: holds a shard of the parameters, applies gradients to it, answers pulls.
+// A shard's server: holds a part of the parameters, applies gradients to it, answers pulls.
 //
-// One loop over one receive from anybody and over the gradients that are on their way; nothing in
-// it waits for a single worker. What differs between the consistency models is in consistency.h.
-// A worker that sends nonsense is expelled, and one that is lost is gone; training goes on without.
+// It is a state machine. Inputs (entry.h) come from workers and from the membership to the head of
+// the shard's chain, are executed there and then, in the same order, by its replicas; nothing that
+// an input brought about leaves the head before the whole chain has the input. What differs between
+// the consistency models is in consistency.h. A worker that sends nonsense is expelled, and one
+// that is lost is gone; training goes on without.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "strategies/parameter_server/chain.h"
 #include "strategies/parameter_server/coordinator.h"
 #include "strategies/parameter_server/shard.h"
 
@@ -18,10 +22,33 @@ namespace tutti::parameter_server {
 
 class Server {
  public:
-  Server(Context& context, const Config& config);
-  void run();
+  // What the coordinator tells the servers of the other shards.
+  using Publish = std::function<void(const Request&, const std::vector<Decided>&)>;
+  Server(Context& context, const Config& config, const Ring& ring, int shard, Inbox& inbox,
+         Publish publish);
+
+  bool leads() const { return chain_.leads(); }
+  uint64_t elements() const { return shard_.range().size(); }
+  bool diverged() const { return diverged_; }
+  bool over() const;     // everybody has the final parameters, as far as is known here
+  bool settled() const;  // and nobody can ask for them again
+  bool closed() const { return closed_; }
+  void close_chain();
+  void finish_sending();
+
+  // Messages. A request may come before this server knows that it is to answer: it has to wait.
+  void handle(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided);
+  void gradient_arrived(const Arrival& arrival, const Completion& completion);
+  void entry_arrived(Rank from, const Entry& entry, std::vector<Decided> decided);
+  void update_arrived(const Arrival& arrival, const Completion& completion);
+  void refuse(int index, const std::string& why);  // a worker that sent nonsense
+
+  // Members.
+  void look_at_workers();
+  void look_at_servers();
 
  private:
+  static constexpr size_t kNoSlot = SIZE_MAX;
   struct Push {
     Request request;
     size_t slot = 0;
@@ -32,71 +59,78 @@ class Server {
     bool finished = false;  // pushes nothing more
     bool done = false;      // has the final parameters, or knows that there are none
     bool waited = false;    // its pull was refused for now
-    uint64_t sequence = 0;
-    int64_t base = 0;   // the slowest worker's clock when it joined
-    int64_t clock = 0;  // its pushes that were applied or dropped
-    std::deque<Request> queue;
-    std::optional<Push> push;  // on its way
+    uint32_t incarnation = 0;
+    uint64_t executed = 0;  // sequence number of its last request that was executed
+    int64_t base = 0;       // the slowest worker's clock when it joined
+    int64_t clock = 0;      // its pushes that were applied or dropped
     std::optional<Request> pull;
-    Reply reply;
-    Buffer<float> staging;  // parameters that travel while others change them
+    Reply reply;  // the last one
+    // Of the head alone:
+    bool heard = false;     // the pull came to this server itself, not to the head before
+    bool unheard = false;   // nothing has come since this server took over
+    uint64_t sequence = 0;  // of its last request that arrived
+    std::deque<Request> queue;
+    std::optional<Push> push;           // on its way
+    std::span<const float> parameters;  // of the reply
+    Buffer<float> staging;              // parameters that travel while others change them
     std::vector<Handle> sending;
   };
   struct Gathered {
     Request push;
     int worker = 0;
-    size_t slot = 0;
+    size_t slot = kNoSlot;  // only the head has the gradient
   };
-  // A message with gradients or parameters.
-  struct Piece {
-    int worker = -1;
-    size_t bytes = 0;
-    bool sending = false;
+  struct Output {
+    uint64_t index;  // the entry that brought it about
+    int worker;
+    uint64_t sequence;
   };
-  struct Turn {
-    int worker = 0;
-    uint64_t sequence = 0;
-    std::span<const float> parameters;
-  };
-  struct Announcement {
+  struct Bulletin {
+    uint64_t index;
     Request request;
     std::vector<Decided> decided;
-    std::vector<Handle> sending;
+    bool sent = false;
+  };
+  struct Deferred {
+    Rank from;
+    Request request;
+    size_t bytes;
+    std::vector<Decided> decided;
   };
 
-  // The loop.
-  bool over() const;
-  void wait_for_news();
-  void look_at_members();
-  void receive_request();
-  void arrived(size_t index, const Completion& completion);
-  void piece_arrived(const Piece& piece, const Completion& completion);
-
-  // Turns.
-  void take_turn(int index, uint64_t sequence, std::span<const float> parameters);
-  void begin_turns();
-  void end_turn();
-  void forget_turns(int index);
-
-  // Requests.
-  void handle(Rank from, const Request& request, size_t bytes);
+  // Requests, at the head.
+  bool follows(Worker& sender, uint64_t sequence) const;
   void process_queue(int index);
-  void process(int index, const Request& request);
   void begin_push(int index, const Request& request);
   void take_outbox(int index, const Request& request);
   void finish_push(int index);
-  void obey(const Request& request);  // the coordinator
+  void answer_again(int index, const Request& request);
+  void take_over();
+  void forget_undelivered();
+
+  // Inputs: `input` at the head, `follow` at the others, `execute` everywhere.
+  void input(Entry entry, std::vector<Decided> decided = {});
+  void follow();
+  void execute(Chain::Item& item);
+  void take(int index, const Request& request);
+  void lose(int index);
+  void join(int index, uint32_t incarnation);
+  void obey(const Request& bulletin, const std::vector<Decided>& decided);
 
   // Updates.
+  void take_push(int index, const Request& request, size_t slot);
+  void update(std::span<const size_t> slots, double factor, double rate);
   void apply_at_once(int index, const Request& push, size_t slot);
   void try_to_close();
+  bool may_close(const std::vector<Gathered>& chosen) const;
   void repeat_orphans();
   void ask_to_repeat(const Hand& hand);
   bool everybody_waits() const;
   void close(std::vector<Gathered> chosen);
   void drop(const Gathered& gathered);
+  void free(size_t slot);
   void updated();
-  void announce(Announcement announcement);
+  void announce(const Request& request, std::vector<Decided> decided = {});
 
   // Replies.
   void answer_all();
@@ -104,6 +138,8 @@ class Server {
   bool fill_reply(int index, const Request& pull, Reply& reply);
   void send_reply(int index, const Reply& reply, std::span<const float> parameters);
   int64_t share(int index, std::span<const float> parameters);
+  void release();
+  void transmit(const Output& output);
 
   // Members.
   void expel(int index, const std::string& why);
@@ -118,31 +154,35 @@ class Server {
   Context& context_;
   Node& node_;
   const Config& config_;
-  Rank first_server_;
+  const Ring& ring_;
+  int index_;  // of the shard
+  Inbox& inbox_;
+  Publish publish_;
   std::unique_ptr<Consistency> consistency_;
   Timetable timetable_;
   Shard shard_;
-  std::unique_ptr<Coordinator> coordinator_;  // the first server's
+  Chain chain_;
+  std::unique_ptr<Coordinator> coordinator_;  // the first shard's
   std::vector<Range> pieces_;
   std::vector<Worker> workers_;
   std::vector<Gathered> gathered_;  // towards the update that is open
   std::map<int64_t, std::vector<Decided>> decisions_;
-  std::deque<Announcement> announcements_;
-  int64_t version_ = 0;  // updates
+  std::deque<Bulletin> bulletins_;  // the last ones
+  int64_t version_ = 0;             // updates
   int64_t samples_ = 0;
   int64_t kept_ = 0;     // the evaluation whose snapshot this is
   int64_t to_keep_ = 0;  // and the next one, taken when `keep_at_` is reached
   int64_t keep_at_ = 0;
   bool diverged_ = false;
+  bool closed_ = false;
   bool changed_ = false;  // since everybody who waits was looked at, and what was found then:
   int64_t oldest_ = 0;
   bool nobody_active_ = false;
-  double heard_s_ = 0;
-  Request incoming_;
-  std::deque<Turn> turns_;       // parameters to send when others are through
-  size_t under_way_ = 0;         // parameters on their way to workers
-  std::vector<Handle> handles_;  // the receive from anybody, then pieces
-  std::vector<Piece> piece_of_;  // of the same index
+  Chain::Item* current_ = nullptr;  // what is executed just now
+  bool replaying_ = false;          // and whether the head has executed it before
+  int updates_ = 0;                 // that it has brought about
+  std::deque<Output> outputs_;      // replies that the chain does not know the reason of
+  std::vector<Deferred> deferred_;
 };
 
 }  // namespace tutti::parameter_server

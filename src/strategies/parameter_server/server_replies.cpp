@@ -62,6 +62,10 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   reply.accounted = asking.clock;
   reply.samples = coordinates() ? coordinator_->samples() : samples_;
   if (pull.flags & Request::kSnapshot) return kept_ >= pull.share.id;
+  if (pull.flags & Request::kGoodbye) {
+    reply.kind = Reply::kDone;
+    return true;
+  }
   const bool final = pull.flags & Request::kFinal;
   if (final) {
     // Everybody's last gradients come before everybody's last pull.
@@ -84,22 +88,23 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   return !coordinates() || coordinator_->direct(index, false, present(true), reply);
 }
 
+// Leaves when the chain has all that it says (release).
 void Server::send_reply(int index, const Reply& reply, std::span<const float> parameters) {
   Worker& to = worker(index);
   const uint64_t sequence = to.pull->sequence;
   const bool shares = context_.window && to.pull->flags & Request::kReads && !parameters.empty();
   to.pull.reset();
-  to.sending.clear();  // it asked again, so it has the last reply
-  forget_turns(index);
   to.reply = reply;
   to.reply.sequence = sequence;
   to.reply.elements = parameters.size();
-  if (shares) to.reply.offset = share(index, parameters);
-  to.sending.push_back(node_.endpoint().send(index, reply_tag(sequence),
-                                             std::as_bytes(std::span<const Reply>(&to.reply, 1))));
-  if (parameters.empty() || shares) return;
+  if (!to.heard) return;
+  to.sending.clear();  // it asked again, so it has the last reply
+  if (shares) {
+    to.reply.offset = share(index, parameters);
+    parameters = {};
+  }
   // In lockstep the parameters stay as they are until everybody has them.
-  if (!consistency_->lockstep()) {
+  if (!parameters.empty() && !consistency_->lockstep()) {
     if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
     if (!node_.clock().cost_only())
       std::copy(parameters.begin(), parameters.end(), to.staging.span().begin());
@@ -107,27 +112,49 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
         {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
     parameters = to.staging.span();
   }
-  take_turn(index, sequence, parameters);
+  to.parameters = parameters;
+  outputs_.push_back({chain_.last(), index, sequence});
 }
 
 // Where a worker of this host finds them in the window, in bytes.
 int64_t Server::share(int index, std::span<const float> parameters) {
   if (consistency_->lockstep()) return 0;
   const auto offset = static_cast<int64_t>(staging_offset(parameters.size(), index));
-  if (!node_.clock().cost_only())
-    std::copy(
-        parameters.begin(), parameters.end(),
-        floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size()).begin());
+  const std::span<float> staging =
+      floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size());
+  if (!node_.clock().cost_only()) std::copy(parameters.begin(), parameters.end(), staging.begin());
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
   return offset;
 }
 
-void Server::abandon_push(Worker& worker, int index) {
-  for (size_t i = handles_.size(); i-- > 1;) {
-    if (piece_of_[i].worker != index || piece_of_[i].sending) continue;
-    handles_.erase(handles_.begin() + static_cast<std::ptrdiff_t>(i));
-    piece_of_.erase(piece_of_.begin() + static_cast<std::ptrdiff_t>(i));
+void Server::release() {
+  while (!outputs_.empty() && outputs_.front().index <= chain_.acknowledged()) {
+    transmit(outputs_.front());
+    outputs_.pop_front();
   }
+  if (!leads()) return;
+  for (Bulletin& bulletin : bulletins_) {
+    if (bulletin.sent || bulletin.index > chain_.acknowledged()) continue;
+    bulletin.sent = true;
+    publish_(bulletin.request, bulletin.decided);
+  }
+}
+
+void Server::transmit(const Output& output) {
+  Worker& to = worker(output.worker);
+  if (to.reply.sequence != output.sequence) return;
+  const uint64_t stream = ring_.stream(index_, output.sequence);
+  to.sending.push_back(node_.endpoint().send(output.worker, reply_tag(stream),
+                                             std::as_bytes(std::span<const Reply>(&to.reply, 1))));
+  if (!to.parameters.empty())
+    to.sending.push_back(
+        node_.endpoint().send(output.worker, parameters_tag(stream), bytes_of(to.parameters)));
+}
+
+void Server::abandon_push(Worker& worker, int index) {
+  inbox_.forget([&](const Arrival& arrival) {
+    return arrival.kind == Arrival::kGradient && arrival.shard == index_ && arrival.peer == index;
+  });
   if (worker.push) shard_.free_slot(worker.push->slot);
   worker.push.reset();
 }
@@ -137,7 +164,6 @@ void Server::remove(int index) {
   Worker& gone = worker(index);
   gone.present = false;
   abandon_push(gone, index);
-  forget_turns(index);
   gone.queue.clear();
   gone.pull.reset();
   if (coordinates()) coordinator_->lose(index);
@@ -151,7 +177,8 @@ void Server::expel(int index, const std::string& why) {
   Reply reply;
   reply.kind = Reply::kRefused;
   if (!gone.pull) gone.pull.emplace();
-  gone.pull->sequence = gone.sequence;
+  gone.pull->sequence = std::max(gone.sequence, gone.executed);
+  gone.heard = !replaying_;
   send_reply(index, reply, {});
   remove(index);
 }

@@ -9,32 +9,56 @@
 namespace tutti::parameter_server {
 
 void Server::finish_push(int index) {
-  changed_ = true;
   Worker& sender = worker(index);
   const Push push = *sender.push;
+  if (push.request.sequence > sender.executed)
+    return input({.kind = Entry::kRequest, .worker = index, .request = push.request});
+  // The head before had it too; if it was not yet applied, that one alone.
   sender.push.reset();
-  ++sender.clock;
-  const Request& request = push.request;
-  if (request.flags & Request::kPull) {
-    sender.pull = request;
-    sender.waited = false;
+  context_.recorder.count("pushes_resent");
+  answer_again(index, push.request);
+  for (Gathered& gathered : gathered_) {
+    if (gathered.worker != index || gathered.push.sequence != push.request.sequence ||
+        gathered.slot != kNoSlot)
+      continue;
+    gathered.slot = push.slot;
+    return input({.kind = Entry::kDelivered, .worker = index});
   }
-  if (request.flags & Request::kFinal) sender.finished = true;
-  if (!consistency_->collects()) {
-    apply_at_once(index, request, push.slot);
-  } else {
-    const Gathered gathered{request, index, push.slot};
-    const bool late = request.version < version_;
-    const bool again = std::any_of(gathered_.begin(), gathered_.end(), [&](const Gathered& other) {
-      return other.push.hand == request.hand;
-    });
-    if (late || again)
-      drop(gathered);
-    else
-      gathered_.push_back(gathered);
-    try_to_close();
-  }
-  process_queue(index);
+  free(push.slot);
+}
+
+void Server::take_push(int index, const Request& request, size_t slot) {
+  ++worker(index).clock;
+  if (!consistency_->collects()) return apply_at_once(index, request, slot);
+  const Gathered gathered{request, index, slot};
+  const bool late = request.version < version_;
+  const bool again = std::any_of(gathered_.begin(), gathered_.end(), [&](const Gathered& other) {
+    return other.push.hand == request.hand;
+  });
+  if (late || again)
+    drop(gathered);
+  else
+    gathered_.push_back(gathered);
+  try_to_close();
+}
+
+// The head adds up and sends the sum along; who comes after takes the same step with it.
+void Server::update(std::span<const size_t> slots, double factor, double rate) {
+  ++updates_;
+  Chain::Item& item = *current_;
+  if (replaying_) return shard_.apply(item.gradient.span(), rate);
+  item.entry.updated = 1;
+  const std::span<const float> gradient = shard_.apply(slots, factor, rate);
+  if (!chain_.has_successor() || gradient.empty()) return;
+  item.entry.elements = gradient.size();
+  item.gradient = Buffer<float>(gradient.size());
+  if (!node_.clock().cost_only())
+    std::copy(gradient.begin(), gradient.end(), item.gradient.span().begin());
+  node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(gradient.size())});
+}
+
+void Server::free(size_t slot) {
+  if (slot != kNoSlot) shard_.free_slot(slot);
 }
 
 void Server::apply_at_once(int index, const Request& push, size_t slot) {
@@ -42,8 +66,8 @@ void Server::apply_at_once(int index, const Request& push, size_t slot) {
   const auto workers = static_cast<double>(std::max<size_t>(1, present(true).size()));
   const int64_t behind = fastest() - (worker(index).base + worker(index).clock);
   const double factor = rate_factor(config_, staleness / workers, behind);
-  shard_.apply({&slot, 1}, 1, factor * timetable_.rate(push.hand));
-  shard_.free_slot(slot);
+  update({&slot, 1}, 1, factor * timetable_.rate(push.hand));
+  free(slot);
   ++version_;
   samples_ += push.samples;
   context_.recorder.count("pushes_applied");
@@ -54,7 +78,7 @@ void Server::apply_at_once(int index, const Request& push, size_t slot) {
 }
 
 void Server::drop(const Gathered& gathered) {
-  shard_.free_slot(gathered.slot);
+  free(gathered.slot);
   context_.recorder.count("pushes_dropped");
   if (coordinates()) coordinator_->dropped(gathered.worker, gathered.push);
 }
@@ -72,7 +96,6 @@ void Server::try_to_close() {
         for (const Gathered& gathered : gathered_)
           if (gathered.push.hand == decided.hand) chosen.push_back(gathered);
       if (chosen.size() < decision->second.size()) return repeat_orphans();
-      decisions_.erase(decision);
     } else {
       const size_t quorum = consistency_->quorum(
           static_cast<size_t>(gathered_.front().push.hand.parts), present(true).size(),
@@ -86,8 +109,16 @@ void Server::try_to_close() {
         chosen.assign(gathered_.begin(),
                       gathered_.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(1, quorum)));
     }
+    if (!may_close(chosen)) return;
     close(std::move(chosen));
   }
+}
+
+// The head needs all gradients; it may have taken over from one that had them.
+bool Server::may_close(const std::vector<Gathered>& chosen) const {
+  if (replaying_) return current_->entry.updated && updates_ == 0;
+  return std::none_of(chosen.begin(), chosen.end(),
+                      [](const Gathered& gathered) { return gathered.slot == kNoSlot; });
 }
 
 bool Server::everybody_waits() const {
@@ -110,7 +141,10 @@ void Server::repeat_orphans() {
   }
   if (!everybody_waits()) return;
   // Shares of their own go with their workers; the step has to do without.
-  if (context_.task.partition != "global") return close(gathered_);
+  if (context_.task.partition != "global") {
+    if (may_close(gathered_)) close(gathered_);
+    return;
+  }
   Hand hand = gathered_.front().push.hand;
   for (hand.part = 0; hand.part < hand.parts; ++hand.part)
     if (!have(hand)) ask_to_repeat(hand);
@@ -136,27 +170,29 @@ void Server::close(std::vector<Gathered> chosen) {
   std::sort(chosen.begin(), chosen.end(),
             [](const Gathered& a, const Gathered& b) { return a.push.hand < b.push.hand; });
   if (coordinates() && config_.servers > 1 && !consistency_->lockstep()) {
-    Announcement announcement;
-    announcement.request.flags = Request::kDecision;
-    announcement.request.version = version_;
-    announcement.request.count = static_cast<int32_t>(chosen.size());
+    Request decision;
+    decision.flags = Request::kDecision;
+    decision.version = version_;
+    decision.count = static_cast<int32_t>(chosen.size());
+    std::vector<Decided> decided;
     for (const Gathered& gathered : chosen)
-      announcement.decided.push_back({gathered.push.hand, gathered.worker});
-    announce(std::move(announcement));
+      decided.push_back({gathered.push.hand, gathered.worker});
+    announce(decision, std::move(decided));
   }
   std::vector<size_t> slots;
   double weight = 0;
   for (const Gathered& gathered : chosen) {
     slots.push_back(gathered.slot);
     weight += timetable_.weight(gathered.push.hand, gathered.push.samples);
-    std::erase_if(gathered_, [&](const Gathered& other) { return other.slot == gathered.slot; });
+    std::erase_if(gathered_,
+                  [&](const Gathered& other) { return other.push.hand == gathered.push.hand; });
   }
   // In lockstep the shares are a whole batch and already divided by its size.
   const double factor = consistency_->lockstep() || weight <= 0 ? 1 : 1 / weight;
-  shard_.apply(slots, factor, timetable_.rate(chosen.back().push.hand));
-  ++version_;
+  update(slots, factor, timetable_.rate(chosen.back().push.hand));
+  decisions_.erase(version_++);
   for (const Gathered& gathered : chosen) {
-    shard_.free_slot(gathered.slot);
+    free(gathered.slot);
     samples_ += gathered.push.samples;
     context_.recorder.count("pushes_applied");
     context_.recorder.applied(
@@ -173,11 +209,11 @@ void Server::updated() {
   if (coordinates() && coordinator_->updated(version_, present(true))) {
     to_keep_ = coordinator_->evaluation();
     keep_at_ = version_;
-    Announcement announcement;
-    announcement.request.flags = Request::kKeep;
-    announcement.request.version = version_;
-    announcement.request.share.id = to_keep_;
-    if (config_.servers > 1) announce(std::move(announcement));
+    Request keep;
+    keep.flags = Request::kKeep;
+    keep.version = version_;
+    keep.share.id = to_keep_;
+    if (config_.servers > 1) announce(keep);
   }
   if (to_keep_ > kept_ && version_ >= keep_at_) {
     shard_.keep();
@@ -185,19 +221,10 @@ void Server::updated() {
   }
 }
 
-void Server::announce(Announcement announcement) {
-  constexpr size_t kUnderWay = 64;  // small messages: those before are gone
-  if (announcements_.size() >= kUnderWay) announcements_.pop_front();
-  announcements_.push_back(std::move(announcement));
-  Announcement& kept = announcements_.back();
-  for (Rank server = first_server_ + 1; server < node_.endpoint().size(); ++server) {
-    kept.sending.push_back(node_.endpoint().send(
-        server, request_tag(), std::as_bytes(std::span<const Request>(&kept.request, 1))));
-    if (kept.request.flags & Request::kDecision)
-      kept.sending.push_back(
-          node_.endpoint().send(server, decision_tag(kept.request.version),
-                                std::as_bytes(std::span<const Decided>(kept.decided))));
-  }
+void Server::announce(const Request& request, std::vector<Decided> decided) {
+  constexpr size_t kRemembered = 64;  // no shard is that many steps behind
+  if (bulletins_.size() >= kRemembered) bulletins_.pop_front();
+  bulletins_.push_back({current_->entry.index, request, std::move(decided)});
 }
 
 }  // namespace tutti::parameter_server

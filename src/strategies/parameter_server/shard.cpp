@@ -39,7 +39,7 @@ Shard::Shard(Context& context, Range range)
   const size_t size = range.size(), step = whole ? std::max<size_t>(1, size) : kBlock;
   for (size_t begin = 0; begin < std::max<size_t>(1, size); begin += step) {
     const Range block{begin, std::min(size, begin + step)};
-    blocks_.push_back({block, make_optimizer(optimizer, whole ? layout_ : block.size())});
+    blocks_.push_back({block, make_optimizer(optimizer, whole ? layout_ : Layout(block.size()))});
   }
 }
 
@@ -69,23 +69,37 @@ size_t Shard::lend_slot(std::span<float> gradient) {
 
 void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).push_back(slot); }
 
-void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
+std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
   PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {
     if (exact_) sum_exactly(slots);
-    for (const Block& block : blocks_) {
-      const std::span<const float> gradient =
-          exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range);
-      block.optimizer->step(values_.subspan(block.range.begin, block.range.size()), gradient, rate);
-    }
+    for (const Block& block : blocks_)
+      step(block,
+           exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range),
+           rate);
   }
   if (slots.size() > 1 || exact_ || factor != 1)
     clock.charge({.flops = 0,
                   .memory_bytes = static_cast<double>(slots.size() + 1) *
                                   static_cast<double>(range_.size() * element_bytes())});
   charge_update(context_, layout_);
+  if (exact_) return gradient_.span();
+  if (slots_[slots.front()].lent) return {};
+  return values_in<float>(slot(slots.front()));
+}
+
+void Shard::apply(std::span<const float> gradient, double rate) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  if (!context_.node.clock().cost_only())
+    for (const Block& block : blocks_)
+      step(block, gradient.subspan(block.range.begin, block.range.size()), rate);
+  charge_update(context_, layout_);
+}
+
+void Shard::step(const Block& block, std::span<const float> gradient, double rate) {
+  block.optimizer->step(values_.subspan(block.range.begin, block.range.size()), gradient, rate);
 }
 
 std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float factor, Range block) {

@@ -27,8 +27,11 @@ class Shard {
   // A slot that is a gradient in its worker's memory, and is only read.
   size_t lend_slot(std::span<float> gradient);
 
-  // Adds up the slots in this order, times `factor`, and takes an optimizer step.
-  void apply(std::span<const size_t> slots, double factor, double rate);
+  // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
+  // which it returns unless the first slot is lent; it stays until that one is freed.
+  std::span<const float> apply(std::span<const size_t> slots, double factor, double rate);
+  // Takes an optimizer step with a sum that somebody else has added up.
+  void apply(std::span<const float> gradient, double rate);
 
   // Sets the current values aside for an evaluation.
   void keep();
@@ -45,7 +48,8 @@ class Shard {
     Range range;  // within the shard
     std::unique_ptr<Optimizer> optimizer;
   };
-  // The sum over a block: in one of the slots, or in a buffer.
+  void step(const Block& block, std::span<const float> gradient, double rate);
+  // The sum over a block: in the first slot, or in a buffer if that one is lent.
   std::span<const float> sum_floats(std::span<const size_t> slots, float factor, Range block);
   void sum_exactly(std::span<const size_t> slots);
 
@@ -57,7 +61,7 @@ class Shard {
   std::vector<Block> blocks_;
   std::deque<Slot> slots_;
   std::vector<size_t> free_, free_lent_;
-  Buffer<float> gradient_;  // exact sums, rounded; or of one block whose slots are only read
+  Buffer<float> gradient_;  // exact sums, rounded; or the sum of one block of lent slots
   Buffer<float> kept_;
 };
 

@@ -34,6 +34,8 @@ size_t room_for(const Context& context, const Config& config) {
 
 Window* open_shared_memory(Context& context, const Config& config) {
   Node& node = context.node;
+  // What a chain of servers passes on is sent, and so is what a worker may have to say again.
+  if (config.replicas > 0) return nullptr;
   // Opening is collective, and the others have done it when a node comes back.
   if (node.membership().incarnation(node.endpoint().rank()) > 0) return nullptr;
   try {

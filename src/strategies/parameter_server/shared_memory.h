@@ -14,7 +14,8 @@
 namespace tutti::parameter_server {
 
 // Opens a window on every node, this one's with the room that its role needs. nullptr when nodes
-// are on several hosts, or when it failed: not being able to share costs time and nothing else.
+// are on several hosts, when servers have replicas, or when it failed: not being able to share
+// costs time and nothing else.
 Window* open_shared_memory(Context& context, const Config& config);
 
 // Where a worker's push `number` lies in its window, in bytes. The one before may be unread yet

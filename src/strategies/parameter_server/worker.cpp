@@ -22,14 +22,14 @@ Worker::Worker(Context& context, const Config& config)
       incoming_(context.model.parameters().size()),
       accrued_(config.pull_every > 1 ? incoming_.size() : 0),
       sums_(context.task.deterministic ? incoming_.size() : 0),
+      ring_(context.node, static_cast<Rank>(context.cluster.workers),
+            static_cast<int>(config.servers), static_cast<int>(config.replicas)),
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
   const auto shards = make_shards(architecture, config, context.optimizer);
   for (size_t i = 0; i < shards.size(); ++i) {
-    links_.emplace_back(context, config,
-                        static_cast<Rank>(context.cluster.workers + static_cast<Rank>(i)),
-                        shards[i], incoming_.span());
+    links_.emplace_back(context, config, ring_, static_cast<int>(i), shards[i], incoming_.span());
     pieces_.push_back(pieces_of(architecture, shards[i]));
   }
 }
@@ -39,12 +39,16 @@ void Worker::run() {
     train();
     finish();
   } catch (const DivergedError&) {
-    for (Link& link : links_) {
-      Request leaving;
-      leaving.flags = Request::kLeave;
-      link.request(leaving);
+    try {
+      for (Link& link : links_) {
+        Request leaving;
+        leaving.flags = Request::kLeave;
+        link.request(leaving);
+      }
+      for (Link& link : links_) link.finish_sending();
+    } catch (const FabricError& error) {  // the reason to leave is the other one
+      context_.log.warn(error.what());
     }
-    for (Link& link : links_) link.finish_sending();
     throw;
   }
 }
@@ -88,11 +92,36 @@ void Worker::finish() {
     again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
     coordinator().request(again);
   }
+  say_goodbye();
+}
+
+// With replicas it wants an answer: a server that takes over must know of it as well.
+void Worker::say_goodbye() {
+  const bool answered = config_.replicas > 0;
+  Request goodbye;
+  goodbye.flags = Request::kGoodbye;
+  if (answered) goodbye.flags |= Request::kPull | Request::kHeaderOnly;
+  for (Link& link : links_) link.request(goodbye);
+  if (!answered) {
+    for (Link& link : links_) link.finish_sending();
+    return;
+  }
+  // Nothing depends on it any more: whose end is not heard of is left behind.
+  constexpr double kFarewell_s = 2;
   for (Link& link : links_) {
-    Request goodbye;
-    goodbye.flags = Request::kGoodbye;
-    link.request(goodbye);
-    link.finish_sending();
+    try {
+      while (link.awaits()) {
+        const Completion completion =
+            context_.node.endpoint().wait(link.handles().front(), kFarewell_s);
+        if (completion.state == State::kTimedOut) break;
+        if (completion.state == State::kPeerLost)
+          link.turn_to_heir(completion.peer);
+        else
+          link.ended(0, completion);
+      }
+    } catch (const FabricError& error) {
+      context_.log.warn(error.what());
+    }
   }
 }
 
@@ -159,9 +188,15 @@ void Worker::await_replies() {
     if (completion.state == State::kTimedOut) throw_not_done(context_.node, completion);
     scope.change(Phase::kCommunicate);
     Link& link = *owners[i].link;
-    if (!link.ended(owners[i].index, completion)) continue;
+    const bool lost = completion.state == State::kPeerLost && link.has_heirs();
+    if (!lost && !link.ended(owners[i].index, completion)) continue;
     for (size_t other = 0; other < handles.size(); ++other)  // parameters that will not come
       if (owners[other].link == &link && handles[other].pending()) handles[other] = Handle();
+    if (lost) {
+      link.turn_to_heir(completion.peer);
+      add(link);
+      continue;
+    }
     if (link.reply().kind == Reply::kRepeat) {
       repeat(link);
       add(link);

@@ -24,6 +24,7 @@ class Worker {
  private:
   void train();
   void finish();
+  void say_goodbye();
 
   // Asking and waiting.
   void ask(uint32_t flags, const EvaluationShare& share = {});
@@ -63,7 +64,8 @@ class Worker {
   Buffer<float> incoming_;
   Buffer<float> accrued_;  // pull_every > 1: gradients that were not pushed yet
   Buffer<ExactSum> sums_;  // task.deterministic
-  std::deque<Link> links_;
+  Ring ring_;
+  std::deque<Link> links_;                  // one for each shard
   std::vector<std::vector<Range>> pieces_;  // of each link's range
   int64_t bound_ = 0;                       // as the coordinator said last
   int64_t steps_ = 0;                       // that this worker took

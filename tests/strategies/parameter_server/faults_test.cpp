@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 #include "fabric/exchange.h"
-#include "strategies/parameter_server/messages.h"
+#include "strategies/parameter_server/entry.h"
 #include "tests/strategies/parameter_server/runs.h"
 
 namespace tutti {
@@ -171,6 +171,15 @@ std::string talk_nonsense(Node& node, uint64_t seed, Rank first_server, int serv
     for (uint64_t k = 0; k < changes; ++k)
       bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
     send(server, ps::request_tag(), std::span(bytes).first(length));
+    if (random.below(4) == 0) {  // as if it were a server
+      ps::Entry entry;
+      entry.kind = static_cast<uint32_t>(random.below(ps::Entry::kKinds + 1));
+      entry.shard = static_cast<int32_t>(random.below(3));
+      entry.index = random.below(100);
+      entry.request = request;
+      send(server, ps::entry_tag(),
+           std::as_bytes(std::span(&entry, 1)).first(sizeof(entry) - random.below(2)));
+    }
     if (random.below(2))
       send(server, ps::gradient_tag(static_cast<uint64_t>(i + 1), random.below(2)),
            std::vector<std::byte>(random.below(2000)));
@@ -186,7 +195,8 @@ TEST(Fuzz, AHostileWorkerIsExpelledAndTrainingGoesOn) {
   for (uint64_t seed = 1; seed <= 60; ++seed)
     for (const char* consistency : {"bsp", "ssp", "backup"}) {
       // The final test is no server's business: it would wait for the hostile node as for any.
-      Job job = faulty_job(consistency, {"task.data.test=0"});
+      Job job = faulty_job(consistency,
+                           {"task.data.test=0", "strategy.replicas=" + std::to_string(seed % 2)});
       const auto outcomes = run_nodes(job, [&](Node& node) -> std::optional<std::string> {
         if (node.endpoint().rank() != 2) return std::nullopt;
         return talk_nonsense(node, seed, 4, 2);

@@ -191,6 +191,7 @@ TEST(Check, RefusesWhatContradictsItself) {
        "prefetch"},
       {{"strategy.rate=staleness"}, "strategy.rate", "bsp"},
       {{"strategy.servers=2", "optimizer.clip_norm=1"}, "optimizer.clip_norm", "servers"},
+      {{"strategy.servers=2", "strategy.replicas=2"}, "strategy.replicas", "servers"},
   };
   for (const Refusal& refusal : refusals) {
     try {
@@ -231,17 +232,6 @@ TEST(OneHost, SharesMemoryAndGivesTheSameAsMessages) {
   EXPECT_EQ(shared.nodes.front().parameters_sha256, sent.nodes.front().parameters_sha256);
   for (size_t i = 0; i < shared.nodes.size(); ++i)
     EXPECT_LT(shared.nodes[i].bytes_sent, sent.nodes[i].bytes_sent / 2);
-}
-
-// More workers than are sent parameters at a time.
-TEST(Turns, EverybodyGetsParameters) {
-  for (const char* consistency : {"bsp", "asp"}) {
-    Job job = load_job("", logistic_task() + stragglers() + servers(1, consistency) +
-                               cluster("virtual", 40));
-    const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
-    EXPECT_EQ(counter(record, "workers_lost") + counter(record, "workers_expelled"), 0);
-  }
 }
 
 }  // namespace

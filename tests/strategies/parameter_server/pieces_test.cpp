@@ -12,6 +12,7 @@
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
+#include "strategies/parameter_server/entry.h"
 #include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/layout.h"
 
@@ -262,6 +263,13 @@ TEST(Messages, WhatCannotBeMeantIsNamed) {
   EXPECT_NE(fault([](Request& r) { r.steps = 0; }), "");
   EXPECT_NE(fault([](Request& r) { r.samples = -1; }), "");
   EXPECT_NE(fault([](Request& r) { r.occupancy = NAN; }), "");
+  EXPECT_NE(fault([](Request& r) { r.shard = 1; }), "");
+  EXPECT_NE(fault([](Request& r) { r.shard = -1; }), "");
+  EXPECT_NE(fault([](Request&) {}, 2, sizeof(Request) + sizeof(Decided)), "");
+  const auto decide = [](Request& r) { r.flags = Request::kDecision, r.count = 1; };
+  EXPECT_NE(fault(decide, 4), "");
+  EXPECT_EQ(fault(decide, 4, sizeof(Request) + sizeof(Decided)), "");
+  EXPECT_NE(fault(decide, 5, sizeof(Request) + sizeof(Decided)), "");
   EXPECT_NE(fault([](Request& r) { r.read_s = std::numeric_limits<double>::infinity(); }), "");
 }
 
@@ -320,6 +328,49 @@ TEST(ParameterLayout, TellsOptimizersTheTensorsAsTheyLieInMemory) {
   EXPECT_EQ(part.tensors[2].range.end, part.size);
   const Layout cut = layout_of(architecture, {range.begin + 1, range.end});
   EXPECT_EQ(cut.tensors[0].shape.size(), 1u);
+}
+
+const EntryLimits kChainLimits{.workers = 4, .shards = 2, .elements = 10};
+
+TEST(Messages, NoBytesOfAnEntryGetBeyondTheLimits) {
+  Entry sensible;
+  sensible.kind = Entry::kRequest;
+  sensible.worker = 2;
+  sensible.request = sensible_push();
+  sensible.elements = 10;
+  sensible.updated = 1;
+  EXPECT_EQ(fault_of(sensible, sizeof(Entry), kChainLimits), "");
+  EXPECT_NE(fault_of(sensible, sizeof(Entry) - 1, kChainLimits), "");
+  EXPECT_NE(fault_of(sensible, sizeof(Entry) + 1, kChainLimits), "");
+  Random random(8, Stream::kTest);
+  int taken = 0;
+  for (int trial = 0; trial < 200000; ++trial) {
+    Entry entry = sensible;
+    std::array<std::byte, sizeof(Entry)> bytes;
+    std::memcpy(bytes.data(), &entry, sizeof(Entry));
+    const uint64_t changes = 1 + random.below(8);
+    for (uint64_t i = 0; i < changes; ++i)
+      bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
+    std::memcpy(&entry, bytes.data(), sizeof(Entry));
+    if (!fault_of(entry, sizeof(Entry), kChainLimits).empty()) continue;
+    ++taken;
+    EXPECT_TRUE(entry.worker >= 0 && entry.worker < 4);
+    EXPECT_TRUE(entry.shard >= 0 && entry.shard < 2);
+    EXPECT_TRUE(entry.elements == 0 || entry.elements == 10);
+    EXPECT_TRUE(entry.request.count >= 0 && entry.request.count <= 4);
+  }
+  EXPECT_GT(taken, 1000);
+}
+
+TEST(Messages, DecisionsNameWorkersAndHandsThatThereAre) {
+  const Decided good{{0, 3, 1, 2, 4}, 3};
+  EXPECT_EQ(fault_of(std::vector{good}, 4), "");
+  Decided nobody = good;
+  nobody.worker = 4;
+  EXPECT_NE(fault_of(std::vector{good, nobody}, 4), "");
+  Decided nothing = good;
+  nothing.hand.part = -1;
+  EXPECT_NE(fault_of(std::vector{nothing}, 4), "");
 }
 
 }  // namespace

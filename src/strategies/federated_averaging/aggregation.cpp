@@ -1,0 +1,103 @@
+#include "strategies/federated_averaging/aggregation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace tutti::federated_averaging {
+
+double reach_of(const OptimizerConfig& optimizer, int64_t steps) {
+  const auto tau = static_cast<double>(steps);
+  if (optimizer.kind != "momentum") return tau;
+  const double rho = optimizer.momentum;
+  return (tau - rho * (1 - std::pow(rho, tau)) / (1 - rho)) / (1 - rho);
+}
+
+Weight weight_of(const std::string& algorithm, const OptimizerConfig& optimizer, int64_t samples,
+                 int64_t steps) {
+  const auto n = static_cast<double>(samples);
+  if (algorithm != "fednova") return {n, n, n};
+  const double reach = reach_of(optimizer, steps);
+  return {n / reach, n, n * reach};
+}
+
+void Aggregation::begin(size_t clients) {
+  places_.assign(clients, Place{});
+  next_ = added_ = 0;
+  total_ = {};
+  if (arithmetic_) std::fill_n(sum_.data(), size_, 0.0);
+}
+
+size_t Aggregation::take_slot() {
+  if (free_.empty()) {
+    free_.push_back(slots_.size());
+    slots_.emplace_back(size_ * vectors_);
+  }
+  const size_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+size_t Aggregation::add(size_t place, size_t slot, const Weight& weight) {
+  TUTTI_CHECK(places_[place].state == Place::kOpen);
+  places_[place] = {Place::kArrived, slot, weight};
+  return advance();
+}
+
+size_t Aggregation::leave_out(size_t place) {
+  TUTTI_CHECK(places_[place].state == Place::kOpen);
+  places_[place].state = Place::kSettled;
+  return advance();
+}
+
+size_t Aggregation::close() {
+  size_t count = 0;
+  for (; next_ < places_.size(); ++next_)
+    if (places_[next_].state == Place::kArrived) {
+      accumulate(next_);
+      ++count;
+    }
+  return count;
+}
+
+size_t Aggregation::advance() {
+  size_t count = 0;
+  for (; next_ < places_.size() && places_[next_].state != Place::kOpen; ++next_)
+    if (places_[next_].state == Place::kArrived) {
+      accumulate(next_);
+      ++count;
+    }
+  return count;
+}
+
+void Aggregation::accumulate(size_t index) {
+  Place& place = places_[index];
+  const Weight& weight = place.weight;
+  if (arithmetic_) {
+    const float* update = slots_[place.slot].data();
+    double* sum = sum_.data();
+    for (size_t i = 0; i < size_; ++i) sum[i] += weight.factor * double{update[i]};
+  }
+  total_.samples += weight.samples;
+  total_.reach += weight.reach;
+  ++added_;
+  on_added_(index, slot(place.slot).subspan(size_));
+  give_back(place.slot);
+  place.state = Place::kSettled;
+}
+
+bool Aggregation::mean(std::span<float> mean) const {
+  if (added_ == 0) return false;
+  if (!arithmetic_) return true;
+  // fednova: the mean reach, sum of n_i a_i / n, times the mean of the normalised differences.
+  const double scale = total_.reach / total_.samples / total_.samples;
+  bool finite = true;
+  for (size_t i = 0; i < size_; ++i) {
+    mean[i] = static_cast<float>(scale * sum_.data()[i]);
+    finite = finite && std::isfinite(mean[i]);
+  }
+  return finite;
+}
+
+}  // namespace tutti::federated_averaging

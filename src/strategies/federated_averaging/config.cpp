@@ -1,0 +1,136 @@
+#include "strategies/federated_averaging/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace tutti::federated_averaging {
+namespace {
+
+constexpr Bounds kBelowOne{0, 0.999999999};
+constexpr Bounds kShare{1e-9, 1};
+
+void visit_server(Visitor& v, OptimizerConfig& c) {
+  v.field("lr", c.lr, kPositive, "rate of the server's optimizer");
+  if (c.kind == "momentum")
+    v.field("momentum", c.momentum, kBelowOne, "share of its velocity kept");
+  if (c.kind == "adagrad" || c.kind == "adam" || c.kind == "yogi") {
+    v.field("beta1", c.beta1, kBelowOne, "share of the mean of differences that is kept");
+    if (c.kind != "adagrad")
+      v.field("beta2", c.beta2, kBelowOne, "share of the mean of their squares that is kept");
+    v.field("eps", c.eps, kPositive, "degree of adaptivity, added to the root of the squares");
+  }
+}
+
+void visit_availability(Visitor& v, AvailabilityConfig& c) {
+  if (c.kind == "always") return;
+  v.field("share", c.share, kShare, "of the rounds in which a client is online");
+  if (c.kind == "diurnal")
+    v.field("period", c.period, kAtLeastOne, "rounds in a day; clients live in all time zones");
+}
+
+}  // namespace
+
+void visit(Visitor& v, Config& c) {
+  v.field("clients", c.clients, {0, 1e7}, "holders of data; 0: one per worker");
+  v.field("fraction", c.fraction, kShare, "of the clients that take part in a round");
+  v.field("over_select", c.over_select, {1, 100},
+          "times as many are asked, and the first to answer are taken");
+  v.choice("algorithm", c.algorithm, {"fedavg", "scaffold", "fednova"},
+           "what clients correct and how the server weighs: nothing and by samples, control "
+           "variates, or by local steps too");
+  v.field("local_steps", c.local_steps, kNotNegative,
+          "steps that a client takes in a round; 0: local_epochs");
+  if (c.local_steps == 0)
+    v.field("local_epochs", c.local_epochs, kAtLeastOne,
+            "passes of a client over its own samples in a round");
+  v.field("client_batch", c.client_batch, kNotNegative,
+          "samples of a local step; 0: task.global_batch divided by the clients of a round");
+  v.field("proximal", c.proximal, kNotNegative,
+          "FedProx: this times the distance from the server's parameters is added to gradients");
+  v.component(
+      "server", c.server.kind, {"sgd", "momentum", "adagrad", "adam", "yogi"},
+      [&](Visitor& inner) { visit_server(inner, c.server); },
+      "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
+  v.component(
+      "split", c.split.kind, client_split_kinds(), [&](Visitor& inner) { visit(inner, c.split); },
+      "which client holds which samples");
+  v.component(
+      "availability", c.availability.kind, {"always", "diurnal", "random"},
+      [&](Visitor& inner) { visit_availability(inner, c.availability); },
+      "when clients are online");
+  v.field("dropout", c.dropout, kBelowOne, "share of the clients that begin and do not answer");
+  v.quantity("deadline", c.deadline_s, Unit::kSeconds,
+             "a round closes after this long, if it has its quorum; 0: when all have answered");
+  v.field("quorum", c.quorum, kAtLeastOne, "answers without which a round changes nothing");
+}
+
+int64_t wanted_clients(const Config& config, int64_t clients) {
+  // 0.01 * 10,000 must not become 101 for a rounding.
+  const double exact = config.fraction * static_cast<double>(clients);
+  return std::clamp<int64_t>(std::llround(std::ceil(exact - 1e-9 * exact)), 1, clients);
+}
+
+int64_t asked_clients(const Config& config, int64_t clients) {
+  const double exact = config.over_select * static_cast<double>(wanted_clients(config, clients));
+  return std::llround(std::ceil(exact - 1e-9 * exact));
+}
+
+int64_t batch_of_client(const Config& config, const TaskConfig& task, int64_t clients) {
+  if (config.client_batch > 0) return config.client_batch;
+  return std::max<int64_t>(1, task.global_batch / wanted_clients(config, clients));
+}
+
+void validate(const Config& c, const TaskConfig& task, const ClusterConfig& cluster) {
+  const int64_t clients = client_count(c, cluster), wanted = wanted_clients(c, clients);
+  if (asked_clients(c, clients) > clients)
+    throw ConfigError("strategy.over_select",
+                      fmt::format("strategy.over_select = {} asks {} clients in a round, but "
+                                  "strategy.clients = {}; lower it, or strategy.fraction",
+                                  c.over_select, asked_clients(c, clients), clients));
+  if (c.quorum > wanted)
+    throw ConfigError("strategy.quorum",
+                      fmt::format("strategy.quorum = {} is more than the {} clients of a round; "
+                                  "lower it, or raise strategy.fraction",
+                                  c.quorum, wanted));
+  if (splits_by_label(c.split) && predicts_numbers(task.data))
+    throw ConfigError("strategy.split",
+                      fmt::format("strategy.split = \"{}\" deals by labels, but task.data is a "
+                                  "regression; use iid or quantity",
+                                  c.split.kind));
+  if (c.algorithm != "fedavg" && c.proximal > 0)
+    throw ConfigError("strategy.proximal",
+                      fmt::format("strategy.proximal = {} changes the gradients that "
+                                  "strategy.algorithm = \"{}\" counts with; leave one of them out",
+                                  c.proximal, c.algorithm));
+  if (task.deterministic && closes_early(c))
+    throw ConfigError("strategy.deadline",
+                      "task.deterministic = true needs rounds that wait for every client: leave "
+                      "out strategy.deadline and strategy.over_select");
+}
+
+void validate(const Config& c, const OptimizerConfig& optimizer) {
+  if (optimizer.schedule == "grow_batch" || optimizer.base_batch > 0)
+    throw ConfigError("optimizer.schedule",
+                      "clients have batches of their own, strategy.client_batch: "
+                      "optimizer.schedule = \"grow_batch\" and optimizer.base_batch, which follow "
+                      "task.global_batch, are not for strategy.kind = \"federated_averaging\"");
+  const bool plain = optimizer.weight_decay == 0 && optimizer.clip_norm == 0;
+  if (c.algorithm == "scaffold" && (optimizer.kind != "sgd" || !plain))
+    throw ConfigError("optimizer.kind",
+                      "strategy.algorithm = \"scaffold\" takes what a client did for a sum of its "
+                      "gradients, which needs optimizer.kind = \"sgd\" without weight_decay and "
+                      "clip_norm");
+  if (c.algorithm == "fednova" && optimizer.kind != "sgd" && optimizer.kind != "momentum")
+    throw ConfigError(
+        "optimizer.kind",
+        fmt::format("strategy.algorithm = \"fednova\" needs to know how far the steps "
+                    "of a client reach: optimizer.kind = \"sgd\" or \"momentum\", "
+                    "not \"{}\"",
+                    optimizer.kind));
+}
+
+}  // namespace tutti::federated_averaging

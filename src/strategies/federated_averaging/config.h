@@ -1,0 +1,56 @@
+// [strategy] kind = "federated_averaging": what can be set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/schema.h"
+#include "data/client_split.h"
+#include "fabric/cluster.h"
+#include "optimizers/optimizer.h"
+#include "strategies/task.h"
+
+namespace tutti::federated_averaging {
+
+// When clients can be asked, in rounds: the same on every fabric and at every speed.
+struct AvailabilityConfig {
+  std::string kind = "always";  // always | diurnal | random
+  double share = 0.5;           // diurnal, random: of the time that a client is online
+  double period = 24;           // diurnal: rounds in a day
+};
+
+struct Config {
+  int64_t clients = 0;               // 0: one per worker
+  double fraction = 1;               // of the clients, asked in each round
+  double over_select = 1;            // so many times more are asked, and the first to answer count
+  std::string algorithm = "fedavg";  // fedavg | scaffold | fednova
+  int64_t local_steps = 0;           // of each round; 0: local_epochs
+  int64_t local_epochs = 1;
+  int64_t client_batch = 0;  // 0: its share of task.global_batch
+  double proximal = 0;       // FedProx's mu
+  OptimizerConfig server{.kind = "sgd", .lr = 1, .beta2 = 0.99, .eps = 1e-3};
+  ClientSplitConfig split;
+  AvailabilityConfig availability;
+  double dropout = 0;     // share of the clients that begin and never answer
+  double deadline_s = 0;  // after which a round closes; 0: when all have answered
+  int64_t quorum = 1;     // answers without which a round does not count
+};
+
+void visit(Visitor& visitor, Config& config);
+// Throws ConfigError naming the settings that contradict each other.
+void validate(const Config& config, const TaskConfig& task, const ClusterConfig& cluster);
+void validate(const Config& config, const OptimizerConfig& optimizer);
+
+inline int64_t client_count(const Config& config, const ClusterConfig& cluster) {
+  return config.clients > 0 ? config.clients : cluster.workers;
+}
+// How many answers a round waits for, and how many clients it asks for them.
+int64_t wanted_clients(const Config& config, int64_t clients);
+int64_t asked_clients(const Config& config, int64_t clients);
+int64_t batch_of_client(const Config& config, const TaskConfig& task, int64_t clients);
+// True when a round may close before every client has answered: then who is fast matters.
+inline bool closes_early(const Config& config) {
+  return config.deadline_s > 0 || config.over_select > 1;
+}
+
+}  // namespace tutti::federated_averaging

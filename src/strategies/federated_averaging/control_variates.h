@@ -1,0 +1,36 @@
+// SCAFFOLD's control variates: c of the server and c_i of every client that took part.
+//
+// They live at the server, so that any worker can act for any client; what travels is what would
+// travel to a real one, a vector more each way. A client that never took part has none: zero.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/bytes.h"
+
+namespace tutti::federated_averaging {
+
+class ControlVariates {
+ public:
+  ControlVariates(size_t size, size_t clients, bool arithmetic);
+
+  // c - c_i, what a client adds to its gradients.
+  void correction(int64_t client, std::span<float> out) const;
+  // The client's new variate. c moves when the round is over: all of it see the same.
+  void update(int64_t client, std::span<const float> control);
+  // c += 1/N times the sum of what the clients' variates changed by.
+  void close_round();
+
+  std::span<const double> server() const { return c_; }
+
+ private:
+  size_t clients_;
+  bool arithmetic_;
+  std::vector<double> c_, change_;
+  std::map<int64_t, std::vector<float>> of_client_;
+};
+
+}  // namespace tutti::federated_averaging

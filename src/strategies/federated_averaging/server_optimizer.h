@@ -1,0 +1,18 @@
+// What the server does with the average difference: takes it for a gradient.
+//
+//  sgd                  lr = 1 is federated averaging itself
+//  momentum             FedAvgM: Hsu et al., "Measuring the effects of non-identical data
+//                       distribution for federated visual classification", 2019
+//  adagrad, adam, yogi  Reddi et al., "Adaptive federated optimization", ICLR 2021: like their
+//                       namesakes, but the moments are not corrected for their start
+#pragma once
+
+#include <memory>
+
+#include "optimizers/optimizer.h"
+
+namespace tutti::federated_averaging {
+
+std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, size_t size);
+
+}  // namespace tutti::federated_averaging

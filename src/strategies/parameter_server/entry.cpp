@@ -1,0 +1,31 @@
+#include "strategies/parameter_server/entry.h"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+
+namespace tutti::parameter_server {
+
+static_assert(std::is_trivially_copyable_v<Entry>);
+
+std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits) {
+  if (bytes < sizeof(Entry)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Entry));
+  if (entry.magic != kChainMagic) return "another protocol";
+  if (entry.kind < Entry::kRequest || entry.kind >= Entry::kKinds) return "an unknown kind";
+  if (entry.shard < 0 || entry.shard >= limits.shards) return "no such shard";
+  if (entry.worker < 0 || entry.worker >= limits.workers) return "no such worker";
+  if (entry.elements != 0 && entry.elements != limits.elements) return "a gradient of another size";
+  if (entry.updated > 1 || (entry.elements > 0 && !entry.updated)) return "a gradient for nothing";
+  const Request& request = entry.request;
+  if (request.count < 0 || request.count > limits.workers) return "a decision about nothing";
+  const size_t decided = entry.kind == Entry::kBulletin ? static_cast<size_t>(request.count) : 0;
+  if (bytes != sizeof(Entry) + decided * sizeof(Decided))
+    return fmt::format("{} bytes with {} decided", bytes, decided);
+  if (entry.kind != Entry::kRequest) return "";
+  // The head has checked it against its own version, which may be ahead of the one here.
+  const RequestLimits of_worker{
+      .workers = limits.workers, .shards = limits.shards, .version = request.version};
+  return fault_of(request, sizeof(Request), entry.worker, of_worker);
+}
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,55 @@
+// What travels down a chain of replicas: the inputs of a shard's server, in the order in which its
+// head took them, each with the gradient of the update that it brought about.
+//
+// A replica that executes the same inputs in the same order is in the same state as the head. The
+// gradients that a step gathers stay with the head: their sum comes with the input that closes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "strategies/parameter_server/messages.h"
+
+namespace tutti::parameter_server {
+
+inline constexpr uint32_t kChainMagic = 0x31435054;  // "TPC1"
+
+struct Entry {
+  enum Kind : uint32_t {
+    kRequest = 1,   // of `worker`; if it pushes, with all of its gradients
+    kLost,          // `worker`
+    kJoined,        // `worker`, in this incarnation
+    kExpelled,      // `worker`, which sent nonsense
+    kDelivered,     // gradients of `worker` that the head before had received, once more
+    kForgotten,     // gradients of `worker` that the head before had received, never again
+    kBulletin,      // `request` is the coordinator's; what it decided follows
+    kClosed,        // everybody has said goodbye and was answered
+    kAcknowledged,  // upwards: the rest of the chain has all entries up to `index`
+    kKinds,
+  };
+  uint32_t magic = kChainMagic;
+  uint32_t kind = 0;
+  int32_t shard = 0;
+  int32_t worker = 0;
+  uint64_t index = 0;        // 1, 2, ... in each shard
+  uint64_t elements = 0;     // of the gradient that follows
+  uint32_t updated = 0;      // 1: this brought about an update
+  uint32_t incarnation = 0;  // kJoined
+  Request request = {};
+};
+
+// What a server can tell a sensible entry by.
+struct EntryLimits {
+  int workers = 0;
+  int shards = 0;
+  uint64_t elements = 0;  // of the shard
+};
+
+// Why the entry cannot be meant, or "". `bytes` is what has arrived of it.
+std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits);
+
+// Entries and acknowledgements between servers; the gradients of updates.
+inline Tag entry_tag() { return {Purpose::kControl, 0, 4}; }
+inline Tag update_tag(uint64_t stream) { return {Purpose::kGradient, stream}; }
+
+}  // namespace tutti::parameter_server

@@ -1,0 +1,164 @@
+// Rounds in virtual time: who is waited for, who comes late, and that workers do not matter.
+#include <gtest/gtest.h>
+
+#include "tests/support/parameters.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings federated(const Settings& more) {
+  return logistic_task() +
+         Settings{"strategy.kind=federated_averaging", "strategy.clients=12",
+                  "strategy.client_batch=4", "task.epochs=4"} +
+         more;
+}
+
+Settings clients(const Settings& more) {
+  return federated(
+             {"cluster.fabric=virtual", "cluster.workers=4", "cluster.speed=\"10 MFLOP/s\""}) +
+         more;
+}
+
+int64_t counter(const RunRecord& record, const std::string& name) {
+  int64_t total = 0;
+  for (const NodeReport& node : record.nodes)
+    if (node.counters.contains(name)) total += node.counters.at(name);
+  return total;
+}
+
+double seconds(const RunRecord& record) { return record.nodes.back().total_s; }
+
+RunRecord done(const Settings& settings) {
+  const RunRecord record = run(settings);
+  EXPECT_EQ(record.status, "done") << record.error;
+  return record;
+}
+
+TEST(FederatedRounds, AreTheSameForAnyNumberOfWorkersOnEveryFabric) {
+  for (const Settings& more :
+       {Settings{"strategy.fraction=0.5", "task.deterministic=true"},
+        Settings{"strategy.split={kind=\"dirichlet\", alpha=0.3}", "strategy.dropout=0.3"},
+        Settings{"strategy.algorithm=scaffold", "strategy.local_steps=3", "strategy.fraction=0.4",
+                 "strategy.availability={kind=\"random\", share=0.6}"}}) {
+    const std::string expected = checksum(federated(more) + Settings{"cluster.workers=1"});
+    for (const char* workers : {"2", "5"})
+      for (const char* fabric : {"virtual", "process"})
+        EXPECT_EQ(checksum(federated(more) + Settings{"cluster.workers=" + std::string(workers),
+                                                      "cluster.fabric=" + std::string(fabric)}),
+                  expected)
+            << more[0] << ", " << workers << " workers, " << fabric;
+  }
+}
+
+TEST(FederatedRounds, RecordsARoundAsAStepOnEveryNode) {
+  const RunRecord record =
+      done(clients({"strategy.fraction=0.5", "task.max_steps=8", "task.epochs=100"}));
+  for (const NodeReport& node : record.nodes) {
+    EXPECT_EQ(node.steps, 8) << node.rank;
+    EXPECT_GE(node.samples, 8 * 6 * 32) << node.rank;  // of 389 in 12 clients
+  }
+  ASSERT_GE(record.nodes[0].evaluations.size(), 3u);
+  EXPECT_EQ(record.nodes[0].evaluations.back().step, 8);
+  EXPECT_GT(record.nodes[0].evaluations.back().quality, 0.9);
+  EXPECT_EQ(counter(record, "client_updates"), 8 * 6);
+  const Extra::Table& table = record.nodes[0].extra.tables.at("labels_of_clients");
+  ASSERT_EQ(table.rows.size(), 12u);
+  double samples = 0;
+  for (const auto& row : table.rows) {
+    ASSERT_EQ(row.size(), table.columns.size());
+    double labels = 0;
+    for (size_t i = 2; i < row.size(); ++i) labels += row[i];
+    EXPECT_EQ(labels, row[1]);
+    samples += labels;
+  }
+  EXPECT_EQ(samples, 389);
+}
+
+TEST(FederatedRounds, DrawTheSameWhenOnlyCostsCountAndTakeTheSameTime) {
+  const Settings settings =
+      clients({"strategy.fraction=0.5", "strategy.dropout=0.2", "strategy.quorum=2"});
+  const RunRecord full = done(settings);
+  const RunRecord costs = done(settings + Settings{"cluster.cost_only=true"});
+  EXPECT_EQ(seconds(full), seconds(costs));
+  EXPECT_EQ(counter(full, "clients_dropped"), counter(costs, "clients_dropped"));
+  for (size_t i = 0; i < full.nodes.size(); ++i)
+    EXPECT_EQ(full.nodes[i].bytes_sent, costs.nodes[i].bytes_sent);
+}
+
+TEST(FederatedRounds, BytesAreThoseOfTheClientsNotOfTheWorkers) {
+  const auto bytes = [&](const char* algorithm) {
+    const RunRecord record = done(clients({"task.max_steps=4", "task.eval_every=1000",
+                                           "strategy.algorithm=" + std::string(algorithm)}));
+    double sent = 0;
+    for (const NodeReport& node : record.nodes) sent += static_cast<double>(node.bytes_sent);
+    return sent;
+  };
+  // 68 parameters there and back for 12 clients in 4 rounds; the rest are orders and reports.
+  const double vectors = 4 * 12 * 2 * 68 * sizeof(float);
+  EXPECT_GT(bytes("fedavg"), vectors);
+  EXPECT_NEAR(bytes("scaffold") - bytes("fedavg"), vectors, 1);
+}
+
+// One of the workers is fifty times slower than the others.
+Settings slow_worker(const Settings& more) {
+  return clients({"cluster.speed_factors=[1.0, 1.0, 1.0, 0.02]", "task.max_steps=8",
+                  "task.epochs=100"}) +
+         more;
+}
+
+TEST(FederatedRounds, DeadlineClosesWithoutTheLate) {
+  const RunRecord patient = done(slow_worker({}));
+  const RunRecord strict = done(slow_worker({"strategy.deadline=\"2 ms\""}));
+  EXPECT_EQ(counter(patient, "clients_late"), 0);
+  EXPECT_GT(counter(strict, "clients_late"), 0);
+  EXPECT_LT(seconds(strict), 0.7 * seconds(patient));
+  EXPECT_EQ(strict.nodes[0].steps, 8);
+}
+
+TEST(FederatedRounds, WithoutAQuorumTheDeadlineIsExtended) {
+  const RunRecord record = done(slow_worker({"strategy.deadline=\"2 ms\"", "strategy.quorum=12"}));
+  EXPECT_EQ(counter(record, "clients_late"), 0);
+  EXPECT_EQ(counter(record, "client_updates"), 8 * 12);
+  const RunRecord most = done(slow_worker({"strategy.deadline=\"2 ms\"", "strategy.quorum=9"}));
+  EXPECT_GE(counter(most, "client_updates"), 8 * 9);
+}
+
+TEST(FederatedRounds, OverSelectionTakesTheFirstAnswers) {
+  const RunRecord record = done(slow_worker({"strategy.fraction=0.5", "strategy.over_select=1.5"}));
+  EXPECT_EQ(counter(record, "client_updates"), 8 * 6);
+  EXPECT_EQ(counter(record, "clients_surplus"), 8 * 3);
+  EXPECT_LT(seconds(record), seconds(done(slow_worker({"strategy.fraction=0.5"}))));
+}
+
+TEST(FederatedRounds, CountDropOutsAndFailWithoutAQuorum) {
+  const RunRecord record = done(clients(
+      {"strategy.dropout=0.5", "task.max_steps=20", "task.epochs=100", "strategy.quorum=6"}));
+  const int64_t dropped = counter(record, "clients_dropped");
+  EXPECT_EQ(dropped + counter(record, "client_updates"), 20 * 12);
+  EXPECT_NEAR(static_cast<double>(dropped), 120, 40);  // five deviations
+  EXPECT_GT(counter(record, "rounds_failed"), 0);
+  EXPECT_LT(counter(record, "rounds_failed"), 20);
+}
+
+TEST(FederatedRounds, ARoundWithoutAQuorumChangesNothing) {
+  const Settings settings =
+      clients({"strategy.dropout=0.99", "strategy.quorum=12", "task.max_steps=3"});
+  Job job = load_job("", settings);
+  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+  std::vector<float> initial(architecture_of(job, data).parameter_count);
+  initialise(architecture_of(job, data), job.task.seed, initial);
+  EXPECT_EQ(parameters_after(settings), initial);
+}
+
+TEST(FederatedRounds, NobodyOnlineIsNotARound) {
+  const RunRecord record =
+      done(clients({"strategy.clients=2", "task.max_steps=10", "task.epochs=100",
+                    "strategy.availability={kind=\"random\", share=0.2}"}));
+  EXPECT_GT(counter(record, "rounds_without_clients"), 0);
+  EXPECT_EQ(record.nodes[0].steps, 10);
+}
+
+}  // namespace
+}  // namespace tutti
