@@ -25,6 +25,8 @@ constexpr int kMostLogs = 64;
 constexpr int kMostTimelines = 64;
 // How many steps a node's timeline covers: the first, in which things settle, and two more.
 constexpr size_t kTracedSteps = 3;
+// Where nodes are not in step, others take more steps while the first takes these.
+constexpr size_t kMostTracedSteps = 32;
 // RAPL counters start again after minutes.
 constexpr double kCountersEvery_s = 10;
 
@@ -132,8 +134,8 @@ class Participant {
     parameters_ = Buffer<float>(count);
     std::span<float> gradients;
     Window* window = nullptr;
-    if (const size_t bytes =
-            job.strategy->window_bytes({job.task, job.cluster, stage_.architecture})) {
+    if (const size_t bytes = job.strategy->window_bytes(
+            {job.task, job.cluster, job.optimizer, stage_.architecture})) {
       window = node_.endpoint().open_window(bytes, node_.timeout_s());
       if (!window)
         throw FabricError(
@@ -185,10 +187,9 @@ class Participant {
 
   // After each step: the pictures that the record shows beside its totals.
   void observe(const StepRow& row) {
-    if (report_.step_ends.size() < kTracedSteps) {
-      report_.step_ends.push_back(node_.clock().now());
-      if (report_.step_ends.size() == kTracedSteps) watch_.trace(false);
-    }
+    if (report_.step_ends.size() < kTracedSteps) report_.step_ends.push_back(node_.clock().now());
+    const size_t traced = node_.endpoint().rank() == 0 ? kTracedSteps : kMostTracedSteps;
+    if (++steps_observed_ == traced) watch_.trace(false);
     if (++steps_unnoted_ >= note_every_) {
       steps_unnoted_ = 0;
       report_.traffic.emplace_back(row.time_s, node_.endpoint().traffic().bytes_sent);
@@ -324,6 +325,7 @@ class Participant {
   double joules_before_ = 0;
   double sampled_s_ = 0;
   int64_t note_every_ = 1, steps_unnoted_ = 0;
+  size_t steps_observed_ = 0;
   std::optional<AppendFile> log_file_;
   Log log_;
   std::optional<Diary> diary_;

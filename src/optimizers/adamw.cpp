@@ -27,8 +27,8 @@ class AdamW : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<AdamW>(config, size);
+std::unique_ptr<Optimizer> make_adamw(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<AdamW>(config, layout.size);
 }
 
 }  // namespace tutti

@@ -37,8 +37,8 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
 // Throws DivergedError when a loss was not a number. Not a number itself when only costs count.
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
 
-// Charges what an optimizer step on `parameters` values costs.
-void charge_update(Context& context, size_t parameters);
+// Charges what an optimizer step on these parameters costs.
+void charge_update(Context& context, const Layout& layout);
 
 // True when `quality` meets the task's target.
 bool reached(const Context& context, double quality);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 
@@ -15,7 +16,8 @@ LocalTraining::LocalTraining(Context& context, Pace pace)
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                context.task.seed, !context.node.clock().cost_only()),
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
-      optimizer_(make_optimizer(context.optimizer, context.model.parameters().size())),
+      layout_(layout_of(context.model.architecture())),
+      optimizer_(make_optimizer(context.optimizer, layout_)),
       started_s_(context.node.clock().now()),
       next_evaluation_(context.task.eval_every) {
   begin_epoch();
@@ -67,7 +69,7 @@ void LocalTraining::update() {
   PhaseScope scope(context_.watch, Phase::kAggregate);
   if (!context_.node.clock().cost_only())
     optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate_);
-  charge_update(context_, context_.model.parameters().size());
+  charge_update(context_, layout_);
 }
 
 void LocalTraining::end_step(double staleness) {

@@ -52,6 +52,7 @@ class LocalTraining {
   const Pace pace_;
   Batches batches_;
   Schedule schedule_;
+  Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   const double started_s_;
   Batch batch_;

@@ -57,6 +57,7 @@ struct StepCost {
 struct Plan {
   const TaskConfig& task;
   const ClusterConfig& cluster;
+  const OptimizerConfig& optimizer;
   const Architecture& architecture;
 };
 

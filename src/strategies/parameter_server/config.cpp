@@ -25,8 +25,9 @@ void visit(Visitor& v, Config& c) {
   v.choice("rate", c.rate, {"constant", "staleness", "worker"},
            "how the learning rate follows delays: not, divided by the staleness of each gradient, "
            "or divided by how far its worker is behind the fastest");
-  v.choice("shards", c.shards, {"bytes", "layers"},
-           "how servers share the parameters: evenly, or at borders of layers");
+  v.choice("shards", c.shards, {"auto", "bytes", "layers"},
+           "how servers share the parameters: evenly, or at borders of layers, which auto does for "
+           "optimizers that need whole tensors");
   v.field("replicas", c.replicas, kNotNegative,
           "copies of each shard on other servers: as many servers may be lost");
 }
@@ -107,6 +108,11 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                                   "but strategy.servers = {} hold a part each; use one server, or "
                                   "leave it out",
                                   optimizer.clip_norm, c.servers));
+  if (c.shards == "bytes" && needs_tensors(optimizer))
+    throw ConfigError("strategy.shards",
+                      fmt::format("strategy.shards = \"bytes\" cuts through tensors, which "
+                                  "optimizer.kind = \"{}\" needs as a whole; use layers or auto",
+                                  optimizer.kind));
 }
 
 }  // namespace tutti::parameter_server

@@ -20,7 +20,7 @@ struct Config {
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
   bool prefetch = false;          // ask for the next parameters before this step's gradient
   std::string rate = "constant";  // constant | staleness | worker
-  std::string shards = "bytes";   // bytes | layers
+  std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
 };
 

@@ -69,6 +69,7 @@ std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64
   if (reply.kind < Reply::kCompute || reply.kind > Reply::kDiverged) return "an unknown kind";
   if (reply.sequence != sequence) return "an answer to another request";
   if (reply.elements != 0 && reply.elements != elements) return "another number of parameters";
+  if (reply.offset < -1 || (reply.offset >= 0 && reply.elements == 0)) return "no such place";
   if (reply.task.begin > reply.task.end) return "no such share of an evaluation";
   if (reply.kind == Reply::kCompute && reply.hand.steps > 0 && reply.hand.parts < 1)
     return "no such part of a batch";

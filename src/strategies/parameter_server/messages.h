@@ -60,8 +60,10 @@ struct Request {
     kDecision = 256,  // of the coordinator: which gradients make up step `version`
     kKeep = 512,    // of the coordinator: keep the parameters of `version` for evaluation share.id
     kAhead = 1024,  // pull: for the step after the one whose gradient is under way
-    kGoodbye = 2048,  // it has the final parameters
-    kKnownFlags = 4095,
+    kGoodbye = 2048,    // it has the final parameters
+    kOutbox = 1 << 20,  // push: the gradients lie at `offset` of its window, nothing follows
+    kReads = 1 << 21,   // pull: it can read parameters from the server's window
+    kKnownFlags = 4095 | kOutbox | kReads,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -77,6 +79,7 @@ struct Request {
   int32_t count = 0;      // decision: how many gradients
   int32_t shard = 0;      // which part of the parameters it is about
   int64_t samples = 0;    // push: in all of them
+  int64_t offset = 0;     // push: kOutbox
   EvaluationShare share;
 };
 
@@ -94,7 +97,8 @@ struct Reply {
   uint32_t magic = kMagic;
   uint32_t kind = kCompute;
   uint64_t sequence = 0;  // of the request
-  uint64_t elements = 0;  // of the parameters that follow
+  uint64_t elements = 0;  // of the parameters that follow, or that lie
+  int64_t offset = -1;    // here in the server's window
   int64_t version = 0;    // updates in them
   int64_t oldest = 0;     // pushes of the slowest worker in them
   int64_t accounted = 0;  // pushes of this worker in them, or dropped

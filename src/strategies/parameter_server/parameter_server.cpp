@@ -4,6 +4,7 @@
 
 #include "strategies/parameter_server/layout.h"
 #include "strategies/parameter_server/server_node.h"
+#include "strategies/parameter_server/shared_memory.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
 
@@ -56,8 +57,7 @@ class ParameterServer : public Strategy {
     const double pulls = 1.0 / static_cast<double>(config_.pull_every);
     StepCost worker, server;
     size_t largest = 0;
-    for (const Range shard :
-         ps::make_shards(plan.architecture, static_cast<size_t>(config_.servers), config_.shards)) {
+    for (const Range shard : ps::make_shards(plan.architecture, config_, plan.optimizer)) {
       const double pieces =
           plan.task.deterministic || config_.pull_every > 1
               ? 1.0
@@ -89,6 +89,7 @@ class ParameterServer : public Strategy {
   }
 
   void run(Context& context) const override {
+    context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       ps::ServerNode(context, config_).run();
     else

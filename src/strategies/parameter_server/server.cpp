@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -18,8 +19,7 @@ constexpr size_t kMostQueued = 8;
 constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
 Range range_of(const Context& context, const Config& config, int shard) {
-  const auto shards =
-      make_shards(context.model.architecture(), static_cast<size_t>(config.servers), config.shards);
+  const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
   return shards[static_cast<size_t>(shard)];
 }
 
@@ -113,6 +113,7 @@ void Server::begin_push(int index, const Request& request) {
   if (!again && request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
   if (!again && (request.clock != sender.clock || sender.finished))
     return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  if (request.flags & Request::kOutbox) return take_outbox(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
   const std::vector<Range> whole{shard_.range()};
@@ -128,6 +129,19 @@ void Server::begin_push(int index, const Request& request) {
     ++sender.push->pieces_left;
   }
   if (sender.push->pieces_left == 0) finish_push(index);
+}
+
+// The gradient lies where its worker computes: nothing has to arrive.
+void Server::take_outbox(int index, const Request& request) {
+  const size_t parameters = context_.model.parameters().size();
+  std::span<float> gradient;
+  if (context_.window && !context_.task.deterministic)
+    gradient = floats_in(*context_.window, index, request.offset, parameters);
+  if (gradient.size() != parameters) return refuse(index, "a gradient that lies nowhere");
+  const Range range = shard_.range();
+  worker(index).push =
+      Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
+  finish_push(index);
 }
 
 void Server::gradient_arrived(const Arrival& arrival, const Completion& completion) {

@@ -102,6 +102,7 @@ class Server {
   bool follows(Worker& sender, uint64_t sequence) const;
   void process_queue(int index);
   void begin_push(int index, const Request& request);
+  void take_outbox(int index, const Request& request);
   void finish_push(int index);
   void answer_again(int index, const Request& request);
   void take_over();
@@ -136,6 +137,7 @@ class Server {
   void answer(int index);
   bool fill_reply(int index, const Request& pull, Reply& reply);
   void send_reply(int index, const Reply& reply, std::span<const float> parameters);
+  int64_t share(int index, std::span<const float> parameters);
   void release();
   void transmit(const Output& output);
 

@@ -22,11 +22,13 @@ class Shard {
 
   // Gradients arrive in slots, one for each push that is not yet applied or dropped.
   size_t take_slot();
-  void free_slot(size_t slot) { free_.push_back(slot); }
-  std::span<std::byte> slot(size_t slot);
+  void free_slot(size_t slot);
+  std::span<std::byte> slot(size_t slot) { return slots_[slot].bytes; }
+  // A slot that is a gradient in its worker's memory, and is only read.
+  size_t lend_slot(std::span<float> gradient);
 
   // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
-  // which it returns; it stays until the first slot is freed.
+  // which it returns unless the first slot is lent; it stays until that one is freed.
   std::span<const float> apply(std::span<const size_t> slots, double factor, double rate);
   // Takes an optimizer step with a sum that somebody else has added up.
   void apply(std::span<const float> gradient, double rate);
@@ -36,17 +38,30 @@ class Shard {
   std::span<const float> kept() const { return kept_.span(); }
 
  private:
-  void sum_floats(std::span<const size_t> slots, float factor);
+  struct Slot {
+    Buffer<std::byte> own;
+    std::span<std::byte> bytes;  // of `own`, or lent
+    bool lent = false;
+  };
+  // A part whose gradients are added up and applied before the next: they are in the cache then.
+  struct Block {
+    Range range;  // within the shard
+    std::unique_ptr<Optimizer> optimizer;
+  };
+  void step(const Block& block, std::span<const float> gradient, double rate);
+  // The sum over a block: in the first slot, or in a buffer if that one is lent.
+  std::span<const float> sum_floats(std::span<const size_t> slots, float factor, Range block);
   void sum_exactly(std::span<const size_t> slots);
 
   Context& context_;
   Range range_;
+  Layout layout_;
   bool exact_;
   std::span<float> values_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::deque<Buffer<std::byte>> slots_;
-  std::vector<size_t> free_;
-  Buffer<float> gradient_;  // exact sums, rounded
+  std::vector<Block> blocks_;
+  std::deque<Slot> slots_;
+  std::vector<size_t> free_, free_lent_;
+  Buffer<float> gradient_;  // exact sums, rounded; or the sum of one block of lent slots
   Buffer<float> kept_;
 };
 

@@ -27,9 +27,9 @@ Worker::Worker(Context& context, const Config& config)
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
-  const auto shards = make_shards(architecture, static_cast<size_t>(config.servers), config.shards);
+  const auto shards = make_shards(architecture, config, context.optimizer);
   for (size_t i = 0; i < shards.size(); ++i) {
-    links_.emplace_back(context, ring_, static_cast<int>(i), shards[i], incoming_.span());
+    links_.emplace_back(context, config, ring_, static_cast<int>(i), shards[i], incoming_.span());
     pieces_.push_back(pieces_of(architecture, shards[i]));
   }
 }
@@ -236,8 +236,7 @@ void Worker::record_step() {
 void Worker::commit() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!context_.node.clock().cost_only())
-    std::copy(incoming_.span().begin(), incoming_.span().end(),
-              context_.model.parameters().begin());
+    for (const Link& link : links_) link.read(context_.model.parameters());
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(incoming_.size())});
   for (Link& link : links_) link.use();

@@ -39,7 +39,8 @@ class Worker {
   void compute_and_push(const Hand& hand);
   void compute_and_accrue(const Hand& hand, bool push);
   void repeat(Link& link);
-  void push_whole(Link& link, const Request& request, std::span<const float> gradients);
+  void push_whole(Link& link, Request request, std::span<const float> gradients);
+  void send_whole(Link& link, const Request& request, std::span<const float> gradients);
   void push_pieces(Range ready);
   void evaluate(const EvaluationTask& task, uint32_t flags);
   void note_step(double loss, double rate);
