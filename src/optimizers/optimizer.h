@@ -43,6 +43,8 @@ class Optimizer {
   // buffer per slot (velocity, mean of squares), each as large as x.
   virtual std::vector<std::span<float>> state() = 0;
   virtual int64_t steps() const = 0;  // taken so far
+  // Goes on after as many steps, when state() was filled in. Most need to know of the state alone.
+  virtual void resume(int64_t) {}
 };
 
 struct OptimizerEntry {
