@@ -218,7 +218,8 @@ class Participant {
                    watch_,
                    recorder_,
                    log_,
-                   members_};
+                   members_,
+                   stage_.folder};
   }
 
   // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of

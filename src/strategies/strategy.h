@@ -44,6 +44,7 @@ struct Context {
   // Who trains and evaluates together, by rank. A strategy that goes on without a lost worker takes
   // it out, on every node alike; a node that is not among them takes no part in the final test.
   std::vector<Rank> members;
+  std::string folder = {};  // of the run; empty: it keeps no files
 };
 
 // What a step costs each node, as far as it can be known before a run.

@@ -30,6 +30,10 @@ void visit(Visitor& v, Config& c) {
            "optimizers that need whole tensors");
   v.field("replicas", c.replicas, kNotNegative,
           "copies of each shard on other servers: as many servers may be lost");
+  v.field("snapshot_every", c.snapshot_every, kNotNegative,
+          "updates between two snapshots of every server in the folder of the run; 0: none");
+  v.field("resume", c.resume,
+          "folder of a run whose last snapshot to go on from; \"\": begin anew");
 }
 
 namespace {

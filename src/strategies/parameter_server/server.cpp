@@ -42,6 +42,7 @@ Server::Server(Context& context, const Config& config, const Ring& ring, int sha
       workers_(static_cast<size_t>(context.cluster.workers)) {
   if (shard == 0)
     coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);
+  if (!config.resume.empty()) resume();
 }
 
 bool Server::over() const {

@@ -132,6 +132,10 @@ class Server {
   void updated();
   void announce(const Request& request, std::vector<Decided> decided = {});
 
+  // Snapshots.
+  void take_snapshot();
+  void resume();
+
   // Replies.
   void answer_all();
   void answer(int index);

@@ -74,6 +74,7 @@ void Server::apply_at_once(int index, const Request& push, size_t slot) {
   context_.recorder.applied(
       {.round = push.clock, .staleness = staleness, .age_s = node_.clock().now() - push.read_s});
   if (coordinates()) coordinator_->applied(index, push);
+  take_snapshot();
   updated();
 }
 
@@ -201,6 +202,7 @@ void Server::close(std::vector<Gathered> chosen) {
   }
   for (const Gathered& late : std::exchange(gathered_, {})) drop(late);
   context_.recorder.count("steps_closed");
+  take_snapshot();
   updated();
 }
 

@@ -136,6 +136,12 @@ void Shard::sum_exactly(std::span<const size_t> slots) {
   round_all(sum, gradient_.span());
 }
 
+std::vector<std::span<float>> Shard::state() {
+  std::vector<std::span<float>> state = optimizer_->state();
+  state.insert(state.begin(), values_);
+  return state;
+}
+
 void Shard::keep() {
   if (!context_.node.clock().cost_only())
     std::copy(values_.begin(), values_.end(), kept_.span().begin());

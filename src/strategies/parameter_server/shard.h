@@ -37,6 +37,11 @@ class Shard {
   void keep();
   std::span<const float> kept() const { return kept_.span(); }
 
+  // What the next update depends on: the values, then the state of the optimizer.
+  std::vector<std::span<float>> state();
+  int64_t optimizer_steps() const { return optimizer_->steps(); }
+  void resume(int64_t optimizer_steps) { optimizer_->resume(optimizer_steps); }
+
  private:
   struct Slot {
     Buffer<std::byte> own;

@@ -39,17 +39,41 @@ void Worker::run() {
     train();
     finish();
   } catch (const DivergedError&) {
-    try {
-      for (Link& link : links_) {
-        Request leaving;
-        leaving.flags = Request::kLeave;
-        link.request(leaving);
-      }
-      for (Link& link : links_) link.finish_sending();
-    } catch (const FabricError& error) {  // the reason to leave is the other one
-      context_.log.warn(error.what());
-    }
+    leave();
     throw;
+  } catch (const FabricError& error) {
+    if (config_.snapshot_every == 0 || context_.folder.empty() ||
+        error.kind() != FabricError::Kind::kPeerLost || error.peer() < ring_.first_server())
+      throw;
+    throw with_loss(error);
+  }
+}
+
+// Snapshots are taken of every version that `snapshot_every` divides.
+FabricError Worker::with_loss(const FabricError& error) {
+  const int64_t version = coordinator().version();
+  const int64_t lost = version % config_.snapshot_every;
+  if (context_.node.endpoint().rank() == 0) context_.recorder.count("updates_lost", lost);
+  const std::string remedy =
+      version < config_.snapshot_every
+          ? std::string("no snapshot was taken yet")
+          : fmt::format(
+                "to go on after update {}, and without the {} since then, add "
+                "--set strategy.resume={}",
+                version - lost, lost, context_.folder);
+  return FabricError(error.kind(), error.peer(), fmt::format("{}; {}", error.what(), remedy));
+}
+
+void Worker::leave() {
+  try {
+    for (Link& link : links_) {
+      Request leaving;
+      leaving.flags = Request::kLeave;
+      link.request(leaving);
+    }
+    for (Link& link : links_) link.finish_sending();
+  } catch (const FabricError& error) {  // the reason to leave is the other one
+    context_.log.warn(error.what());
   }
 }
 

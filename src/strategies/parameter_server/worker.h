@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/error.h"
 #include "strategies/local_worker.h"
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/link.h"
@@ -25,6 +26,8 @@ class Worker {
   void train();
   void finish();
   void say_goodbye();
+  void leave();
+  FabricError with_loss(const FabricError& error);  // and what remains
 
   // Asking and waiting.
   void ask(uint32_t flags, const EvaluationShare& share = {});
