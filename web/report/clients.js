@@ -7,6 +7,7 @@ import {colourOf} from "./theme.js";
 
 const FIRST_LABEL = 2;  // columns before it are the client and its number of samples
 const LABEL_COLOURS = 8;
+const MOST_CLIENTS = 100;
 let shownClients = null;
 
 const federated = () => visible().filter((s) => s.clients && s.clients.rows.length);
@@ -111,7 +112,9 @@ export function startClients() {
         plot,
         strategy ? clientBars(strategy, Math.max(300, plot.clientWidth)) :
                    element("p", {class: "note"}, "None of the strategies shown has clients."));
-    made.note.textContent = "Of more than 100 clients, 100 are drawn, evenly chosen.";
+    made.note.textContent = strategy && strategy.clients.rows.length >= MOST_CLIENTS ?
+        `Of more than ${MOST_CLIENTS} clients, so many are drawn, evenly chosen.` :
+        "";
     made.refill();
   }
   onChange(() => drawSoon(drawClients));
