@@ -33,7 +33,7 @@ void Link::request(Request request) {
     handles_.clear();
     handles_.push_back(endpoint.receive(server_, reply_tag(sequence_),
                                         std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
-    if (!(request.flags & Request::kHeaderOnly) && !range_.empty())
+    if (!(request.flags & Request::kHeaderOnly) && !incoming_.empty())
       handles_.push_back(
           endpoint.receive(server_, parameters_tag(sequence_), writable_bytes_of(incoming_)));
     missing_ = handles_.size();
@@ -45,6 +45,11 @@ void Link::request(Request request) {
 
 void Link::send_gradients(size_t piece, std::span<const std::byte> data) {
   sending_.push_back(node_.endpoint().send(server_, gradient_tag(push_sequence_, piece), data));
+}
+
+void Link::send_keys(std::span<const uint64_t> keys) {
+  if (!keys.empty())
+    sending_.push_back(node_.endpoint().send(server_, keys_tag(sequence_), bytes_of(keys)));
 }
 
 void Link::finish_sending() {
@@ -60,10 +65,10 @@ bool Link::ended(size_t index, const Completion& completion) {
   if (index == 0) {
     check(reply_, bytes);
     if (reply_.elements == 0) missing_ = 0;  // no parameters will follow
-  } else if (bytes != range_.size() * sizeof(float)) {
+  } else if (bytes != incoming_.size() * sizeof(float)) {
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("rank {} sent {} bytes of parameters instead of {}", server_,
-                                  bytes, range_.size() * sizeof(float)));
+                                  bytes, incoming_.size() * sizeof(float)));
   }
   if (missing_ > 0) return false;
   arrived_s_ = node_.clock().now();
@@ -71,7 +76,7 @@ bool Link::ended(size_t index, const Completion& completion) {
 }
 
 void Link::check(const Reply& reply, size_t bytes) {
-  const std::string fault = fault_of(reply, bytes, pull_sequence_, range_.size());
+  const std::string fault = fault_of(reply, bytes, pull_sequence_, incoming_.size());
   if (!fault.empty())
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("the reply of rank {} cannot be meant: {}", server_, fault));

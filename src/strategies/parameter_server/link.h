@@ -18,6 +18,8 @@ class Link {
   Link(Context& context, Rank server, Range range, std::span<float> incoming);
 
   Rank server() const { return server_; }
+  // Where the parameters of the next pull arrive, if not where those of all pulls do.
+  void expect(std::span<float> incoming) { incoming_ = incoming; }
   Range range() const { return range_; }
 
   // Sends `request` with everything filled in that belongs to this link. A pull's reply is awaited
@@ -25,7 +27,8 @@ class Link {
   void request(Request request);
   // A piece of the gradients of the last push; `data` must stay until the next finish_sending().
   void send_gradients(size_t piece, std::span<const std::byte> data);
-  void finish_sending();  // blocks until the buffers of all sends are free
+  void send_keys(std::span<const uint64_t> keys);  // of the last request; likewise
+  void finish_sending();                           // blocks until the buffers of all sends are free
 
   // Receives of the reply that are under way: the reply itself, then its parameters.
   bool awaits() const { return missing_ > 0; }

@@ -60,7 +60,8 @@ struct Request {
     kKeep = 512,    // of the coordinator: keep the parameters of `version` for evaluation share.id
     kAhead = 1024,  // pull: for the step after the one whose gradient is under way
     kGoodbye = 2048,  // it has the final parameters
-    kKnownFlags = 4095,
+    kRows = 1 << 16,  // pull: of a sparse model, the rows whose keys follow
+    kKnownFlags = 4095 | kRows,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -74,8 +75,8 @@ struct Request {
   Hand hand;              // push: what the gradient was computed on, or its last part
   int32_t steps = 0;      // push: how many steps' gradients it sums up
   int32_t count = 0;      // decision: how many gradients
-  int32_t unused = 0;
-  int64_t samples = 0;  // push: in all of them
+  int32_t keys = 0;       // sparse: how many keys follow, and of a push as many rows
+  int64_t samples = 0;    // push: in all of them
   EvaluationShare share;
 };
 
@@ -117,6 +118,7 @@ struct RequestLimits {
   int workers = 0;
   Rank coordinator = 0;
   int64_t version = 0;  // of its parameters
+  uint64_t rows = 0;    // of a sparse model; 0: a dense one
 };
 
 // Why the request cannot be meant, or "". `bytes` is what has arrived of it.
@@ -131,6 +133,7 @@ inline Tag decision_tag(int64_t version) {
   return {Purpose::kControl, static_cast<uint64_t>(version), 3};
 }
 inline Tag parameters_tag(uint64_t sequence) { return {Purpose::kParameters, sequence}; }
+inline Tag keys_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 32}; }
 inline Tag gradient_tag(uint64_t sequence, size_t part) {
   return {Purpose::kGradient, sequence, part};
 }

@@ -21,6 +21,7 @@ Rank index_of(const Context& context) {
 }
 
 Range shard_of(const Context& context, const Config& config) {
+  if (context.model.architecture().row_width > 0) return {0, 0};  // its rows go by their keys
   const auto shards =
       make_shards(context.model.architecture(), static_cast<size_t>(config.servers), config.shards);
   return shards[static_cast<size_t>(index_of(context))];
@@ -55,6 +56,8 @@ void Server::run() {
   for (Worker& worker : workers_)
     for (Handle& handle : worker.sending)
       if (handle.pending()) node_.endpoint().wait(handle, node_.timeout_s());
+  if (RowShard* rows = shard_.rows())
+    context_.recorder.count("rows_made", static_cast<int64_t>(rows->table().size()));
   if (diverged_) throw DivergedError("the loss of a worker is not a finite number any more");
 }
 
@@ -146,7 +149,8 @@ void Server::piece_arrived(const Piece& piece, const Completion& completion) {
 }
 
 void Server::handle(Rank from, const Request& request, size_t bytes) {
-  const RequestLimits limits{static_cast<int>(workers_.size()), first_server_, version_};
+  const RequestLimits limits{static_cast<int>(workers_.size()), first_server_, version_,
+                             context_.model.architecture().rows()};
   const std::string fault = fault_of(request, bytes, from, limits);
   const bool from_worker = from >= 0 && from < limits.workers;
   if (!from_worker) {
@@ -194,6 +198,7 @@ void Server::process(int index, const Request& request) {
   if (request.flags & Request::kPull && sender.pull)
     return expel(index, "a second pull before the first was answered");
   if (request.flags & Request::kPush) return begin_push(index, request);
+  if (request.flags & Request::kRows) return receive_rows(index, request);
   if (request.flags & Request::kFinal) sender.finished = true;
   if (request.flags & Request::kGoodbye) sender.done = true;
   if (request.flags & Request::kPull) {
@@ -207,6 +212,7 @@ void Server::begin_push(int index, const Request& request) {
   if (request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
   if (request.clock != sender.clock || sender.finished)
     return expel(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  if (shard_.rows()) return receive_rows(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
   const std::vector<Range> whole{shard_.range()};

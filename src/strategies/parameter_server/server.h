@@ -41,6 +41,7 @@ class Server {
     Reply reply;
     Buffer<float> staging;  // parameters that travel while others change them
     std::vector<Handle> sending;
+    std::vector<uint64_t> keys;  // sparse: of the pull
   };
   struct Gathered {
     Request push;
@@ -73,12 +74,18 @@ class Server {
   void finish_push(int index);
   void obey(const Request& request);  // the coordinator
 
+  // Of a sparse model.
+  void receive_rows(int index, const Request& request);
+  bool rows_arrived(int index);  // true: a push that makes sense
+  void answer_rows(int index, const Request& pull, Reply reply);
+
   // Updates.
   void apply_at_once(int index, const Request& push, size_t slot);
   void try_to_close();
   void repeat_orphans();
   void ask_to_repeat(const Hand& hand);
   bool everybody_waits() const;
+  bool forget_lost(std::vector<Decided>& decided);
   void close(std::vector<Gathered> chosen);
   void drop(const Gathered& gathered);
   void updated();

@@ -51,6 +51,7 @@ void Server::answer(int index) {
   }
   if (!fill_reply(index, pull, reply)) return;
   if (pull.flags & Request::kHeaderOnly) return send_reply(index, reply, {});
+  if (shard_.rows()) return answer_rows(index, pull, reply);
   send_reply(index, reply, pull.flags & Request::kSnapshot ? shard_.kept() : shard_.values());
 }
 
@@ -62,11 +63,12 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   reply.samples = coordinates() ? coordinator_->samples() : samples_;
   if (pull.flags & Request::kSnapshot) return kept_ >= pull.share.id;
   const bool final = pull.flags & Request::kFinal;
+  const bool directs = coordinates() && !(pull.flags & Request::kRows);
   if (final) {
     // Everybody's last gradients come before everybody's last pull.
     if (!nobody_active_ || !gathered_.empty()) return false;
     reply.kind = Reply::kDone;
-    return !coordinates() || coordinator_->direct(index, true, present(false), reply);
+    return !directs || coordinator_->direct(index, true, present(false), reply);
   }
   if (version_ < pull.wanted) return false;
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
@@ -80,7 +82,7 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     asking.waited = true;
     return false;
   }
-  return !coordinates() || coordinator_->direct(index, false, present(true), reply);
+  return !directs || coordinator_->direct(index, false, present(true), reply);
 }
 
 void Server::send_reply(int index, const Reply& reply, std::span<const float> parameters) {
@@ -95,7 +97,7 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
                                              std::as_bytes(std::span<const Reply>(&to.reply, 1))));
   if (parameters.empty()) return;
   // In lockstep the parameters stay as they are until everybody has them.
-  if (!consistency_->lockstep()) {
+  if (!consistency_->lockstep() && !shard_.rows()) {
     if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
     if (!node_.clock().cost_only())
       std::copy(parameters.begin(), parameters.end(), to.staging.span().begin());

@@ -12,6 +12,8 @@ Shard::Shard(Context& context, Range range)
       range_(range),
       exact_(context.task.deterministic),
       values_(context.model.parameters().subspan(range.begin, range.size())),
+      rows_(context.model.architecture().row_width > 0 ? std::make_unique<RowShard>(context)
+                                                       : nullptr),
       optimizer_(make_optimizer(context.optimizer, range.size())),
       gradient_(exact_ ? range.size() : 0),
       kept_(range.size()) {}
@@ -30,6 +32,7 @@ std::span<std::byte> Shard::slot(size_t slot) { return slots_[slot].span(); }
 
 void Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
+  if (rows_) return rows_->apply(slots, factor, rate);
   PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {
@@ -68,6 +71,7 @@ void Shard::sum_exactly(std::span<const size_t> slots) {
 }
 
 void Shard::keep() {
+  if (rows_) return rows_->keep();
   if (!context_.node.clock().cost_only())
     std::copy(values_.begin(), values_.end(), kept_.span().begin());
   context_.node.clock().charge(

@@ -8,6 +8,7 @@
 
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
+#include "strategies/parameter_server/row_shard.h"
 #include "strategies/strategy.h"
 
 namespace tutti::parameter_server {
@@ -19,6 +20,8 @@ class Shard {
   Range range() const { return range_; }
   size_t element_bytes() const { return exact_ ? sizeof(ExactSum) : sizeof(float); }
   std::span<const float> values() const { return values_; }
+  // Of a sparse model, whose range is empty: the rows, by key. Otherwise nullptr.
+  RowShard* rows() { return rows_.get(); }
 
   // Gradients arrive in slots, one for each push that is not yet applied or dropped.
   size_t take_slot();
@@ -40,6 +43,7 @@ class Shard {
   Range range_;
   bool exact_;
   std::span<float> values_;
+  std::unique_ptr<RowShard> rows_;
   std::unique_ptr<Optimizer> optimizer_;
   std::deque<Buffer<std::byte>> slots_;
   std::vector<size_t> free_;

@@ -124,21 +124,24 @@ void Worker::repeat(Link& link) {
   push_whole(link, request, context_.model.gradients());
 }
 
-void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
-  if (task.on_snapshot) {
-    for (Link& link : links_) {
-      Request request;
-      request.flags = Request::kPull | Request::kSnapshot;
-      request.share.id = task.id;
-      link.request(request);
-    }
-    await_replies();
-    if (!context_.node.clock().cost_only())
-      std::copy(incoming_.span().begin(), incoming_.span().end(),
-                context_.model.parameters().begin());
-  } else {
-    commit();
+// What an evaluation is measured on: the parameters that the servers kept for it, or the current
+// ones, which came with the reply.
+void Worker::read_for(const EvaluationTask& task, uint32_t) {
+  if (!task.on_snapshot) return commit();
+  for (Link& link : links_) {
+    Request request;
+    request.flags = Request::kPull | Request::kSnapshot;
+    request.share.id = task.id;
+    link.request(request);
   }
+  await_replies();
+  if (!context_.node.clock().cost_only())
+    std::copy(incoming_.span().begin(), incoming_.span().end(),
+              context_.model.parameters().begin());
+}
+
+void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
+  read_for(task, flags);
   const EvaluationSums sums =
       evaluate_chunks(context_, context_.data.splits.validation, task.begin, task.end, 1);
   const EvaluationShare share = share_of(task, sums);

@@ -1,0 +1,62 @@
+// What a server does otherwise for a sparse model: keys come with pushes and pulls, rows go out.
+#include <fmt/format.h>
+
+#include "sparse/keys.h"
+#include "strategies/parameter_server/server.h"
+
+namespace tutti::parameter_server {
+
+// The keys of a push or a pull, and the gradients of a push. Until they are there, what the worker
+// sends next has to wait.
+void Server::receive_rows(int index, const Request& request) {
+  Worker& sender = worker(index);
+  RowShard& rows = *shard_.rows();
+  const size_t slot = shard_.take_slot(), count = static_cast<size_t>(request.keys);
+  sender.push = Push{request, slot, 0};
+  const auto expect = [&](Tag tag, std::span<std::byte> buffer) {
+    handles_.push_back(node_.endpoint().receive(index, tag, buffer));
+    piece_of_.push_back({index, buffer.size()});
+    ++sender.push->pieces_left;
+  };
+  const std::span<uint64_t> keys = rows.keys(slot, count);
+  if (count == 0) return finish_push(index);
+  expect(keys_tag(request.sequence), writable_bytes_of(keys));
+  if (request.flags & Request::kPush)
+    expect(gradient_tag(request.sequence, 0), rows.gradients(slot, count));
+}
+
+bool Server::rows_arrived(int index) {
+  Worker& sender = worker(index);
+  const Push push = *sender.push;
+  const std::span<const uint64_t> keys = shard_.rows()->keys(push.slot);
+  std::string fault = fault_of_keys(keys, context_.model.architecture().rows());
+  const auto me = static_cast<size_t>(node_.endpoint().rank() - first_server_);
+  for (size_t i = 0; i < keys.size() && fault.empty(); ++i)
+    if (server_of(keys[i], static_cast<size_t>(config_.servers)) != me)
+      fault = fmt::format("key {}, which another server holds", keys[i]);
+  if (!fault.empty()) {
+    expel(index, fault);
+    return false;
+  }
+  if (push.request.flags & Request::kPush) return true;
+  sender.keys.assign(keys.begin(), keys.end());
+  sender.push.reset();
+  shard_.free_slot(push.slot);
+  if (push.request.flags & Request::kFinal) sender.finished = true;
+  sender.pull = push.request;
+  sender.waited = false;
+  process_queue(index);
+  return false;
+}
+
+void Server::answer_rows(int index, const Request& pull, Reply reply) {
+  Worker& to = worker(index);
+  const size_t count = to.keys.size() * shard_.rows()->width();
+  to.sending.clear();  // it asked again, so it has the last reply
+  if (to.staging.size() < count) to.staging = Buffer<float>(count);
+  const std::span<float> rows = to.staging.span().first(count);
+  shard_.rows()->read(to.keys, pull.flags & Request::kSnapshot, rows);
+  send_reply(index, reply, rows);
+}
+
+}  // namespace tutti::parameter_server
