@@ -77,11 +77,13 @@ int run_bench(const BenchOptions& options, const std::atomic<bool>& stop) {
     result = bench_virtual(options, stop);
   else if (options.what == "network")
     result = bench_network(options, stop);
+  else if (options.what == "ps")
+    result = bench_ps_sparse(options, stop);
   else if (options.what == "startup")
     result = bench_startup(options);
   else
     throw ConfigError("WHAT", fmt::format("there is no benchmark '{}'; there are allreduce, train, "
-                                          "deterministic, virtual, network and startup",
+                                          "deterministic, virtual, network, ps and startup",
                                           options.what));
   if (options.json) std::cout << result.dump() << "\n";
   if (!options.out.empty()) write_file(options.out, result.dump(2) + "\n");

@@ -47,6 +47,7 @@ nlohmann::json bench_train(const BenchOptions& options, const std::atomic<bool>&
 nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options);
 
 }  // namespace tutti

@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
   bench_app
       ->add_option("WHAT", bench.what,
-                   "allreduce, train, virtual, network (as root), deterministic or startup")
+                   "allreduce, train, virtual, network (as root), deterministic, ps or startup")
       ->required();
   bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
       ->delimiter(',');
