@@ -67,9 +67,9 @@ double table_rate(size_t count) {
   return rate_of(load, [&](const std::vector<uint64_t>& keys) {
     table.update(keys, [&](size_t i, uint32_t row) {
       float* const values = table.values(row).data();
-      for (size_t c = 0; c < kWidth; ++c) values[c] += load.rows[i * kWidth + c];
+      for (size_t c = 0; c < kWidth; ++c)
+        pulled[i * kWidth + c] = values[c] += load.rows[i * kWidth + c];
     });
-    table.read(keys, std::span(pulled).first(keys.size() * kWidth));
   });
 }
 

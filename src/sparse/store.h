@@ -79,7 +79,9 @@ class StoreServer {
   void expect(Rank from, Tag tag, std::span<std::byte> buffer);
   void part_arrived(const Part& part, const Completion& completion);
   void execute(Rank from);
-  void apply(std::span<const uint64_t> keys, std::span<const float> pushed);
+  // Updates the rows, and copies them to `answer` unless that is empty.
+  void apply(std::span<const uint64_t> keys, std::span<const float> pushed,
+             std::span<float> answer);
   void reply(Rank to, StoreReply::State state, std::span<const float> rows);
   void refuse(Rank from);
   void forget(Rank from);

@@ -117,17 +117,18 @@ void StoreServer::execute(Rank from) {
   if (!fault_of_keys(keys, 0).empty()) return refuse(from);
   sender.sending.clear();  // it asked again, so it has the last reply
   const bool arithmetic = !node_.clock().cost_only();
+  const bool pushes = sender.request.flags & StoreRequest::kPush;
   double passes = 0;
-  if (sender.request.flags & StoreRequest::kPush) {
-    if (arithmetic) apply(keys, sender.rows.span().first(count * width));
-    ++pushes_;
-    passes += 3 + 2 * static_cast<double>(settings_.state) / static_cast<double>(width);
-  }
   std::span<float> answer;
   if (sender.request.flags & StoreRequest::kPull) {
     answer = sized(sender.answer, count * width);
-    if (arithmetic) table_.read(keys, answer);
+    if (arithmetic && !pushes) table_.read(keys, answer);
     passes += 2;
+  }
+  if (pushes) {
+    if (arithmetic) apply(keys, sender.rows.span().first(count * width), answer);
+    ++pushes_;
+    passes += 3 + 2 * static_cast<double>(settings_.state) / static_cast<double>(width);
   }
   node_.clock().charge(
       {.flops = 0,
@@ -136,19 +137,17 @@ void StoreServer::execute(Rank from) {
   reply(from, StoreReply::kDone, answer);
 }
 
-void StoreServer::apply(std::span<const uint64_t> keys, std::span<const float> pushed) {
+void StoreServer::apply(std::span<const uint64_t> keys, std::span<const float> pushed,
+                        std::span<float> answer) {
   const size_t width = layout_.width;
-  if (settings_.update) {
-    table_.update(keys, [&](size_t i, uint32_t row) {
-      settings_.update(keys[i], table_.values(row), table_.state(row),
-                       pushed.subspan(i * width, width));
-    });
-    return;
-  }
   table_.update(keys, [&](size_t i, uint32_t row) {
-    float* const values = table_.values(row).data();
-    const float* const more = pushed.data() + i * width;
-    for (size_t c = 0; c < width; ++c) values[c] += more[c];
+    const std::span<float> values = table_.values(row);
+    const std::span<const float> more = pushed.subspan(i * width, width);
+    if (settings_.update)
+      settings_.update(keys[i], values, table_.state(row), more);
+    else
+      for (size_t c = 0; c < width; ++c) values[c] += more[c];
+    if (!answer.empty()) std::copy(values.begin(), values.end(), answer.data() + i * width);
   });
 }
 
