@@ -17,6 +17,7 @@ class AdamMoments {
 
   std::vector<std::span<float>> state() { return {mean_, squares_}; }
   int64_t steps() const { return steps_; }
+  void resume(int64_t steps) { steps_ = steps; }
 
  private:
   struct Coefficients {

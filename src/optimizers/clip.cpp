@@ -25,6 +25,7 @@ class Clip : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return inner_->state(); }
   int64_t steps() const override { return inner_->steps(); }
+  void resume(int64_t steps) override { inner_->resume(steps); }
 
  private:
   std::unique_ptr<Optimizer> inner_;

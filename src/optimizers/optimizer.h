@@ -47,6 +47,8 @@ class Optimizer {
   // number of steps too. Shampoo's buffers are as large as its matrices.
   virtual std::vector<std::span<float>> state() = 0;
   virtual int64_t steps() const = 0;  // taken so far
+  // Goes on after as many steps, when state() was filled in. Most need to know of the state alone.
+  virtual void resume(int64_t) {}
 };
 
 // What an optimizer needs beyond parameters and gradients.
