@@ -52,6 +52,7 @@ nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& st
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options);
 
 }  // namespace tutti

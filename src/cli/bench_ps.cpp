@@ -193,6 +193,8 @@ json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop) {
   if (wanted("dense")) result = bench_dense(options, stop);
   if (wanted("lenet") && !stop)
     for (json& entry : bench_lenet(options, stop)) result.push_back(std::move(entry));
+  if (wanted("sparse") && !stop)
+    for (json& entry : bench_ps_sparse(options, stop)) result.push_back(std::move(entry));
   return result;
 }
 

@@ -249,7 +249,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   bench_app
       ->add_option("--only", bench.only,
-                   "allreduce and ps: only these, e.g. direct,openmpi or lenet")
+                   "allreduce and ps: only these, e.g. direct,openmpi or dense,sparse")
       ->delimiter(',');
   bench_app->add_flag("--light", bench.light, "network: fewer and smaller cases");
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");

@@ -147,7 +147,9 @@ class Participant {
       gradients = gradients_.span();
     }
     const bool arithmetic = !node_.clock().cost_only();
-    if (arithmetic) initialise(stage_.architecture, job.task.seed, parameters_.span());
+    // A sparse model's server makes rows as they are touched.
+    const bool lazily = stage_.architecture.row_width > 0 && !is_worker();
+    if (arithmetic && !lazily) initialise(stage_.architecture, job.task.seed, parameters_.span());
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
         {job.task.seed, static_cast<int>(job.cluster.threads)});

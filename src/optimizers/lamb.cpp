@@ -40,6 +40,7 @@ class Lamb : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return moments_.state(); }
   int64_t steps() const override { return moments_.steps(); }
+  void resume(int64_t steps) override { moments_.resume(steps); }
 
  private:
   AdamMoments moments_;

@@ -109,6 +109,7 @@ class Shampoo : public Optimizer {
             values_in<float>(writable_bytes_of(std::span<double>(roots_))), age_};
   }
   int64_t steps() const override { return steps_; }
+  void resume(int64_t steps) override { steps_ = steps; }
 
  private:
   View gradient_of(const Axis& axis, int64_t block) {

@@ -46,6 +46,12 @@ size_t evaluation_chunks(size_t samples) {
   return (samples + kEvaluationChunk - 1) / kEvaluationChunk;
 }
 
+std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,
+                                            size_t end) {
+  const size_t begin = std::min(samples.size(), first * kEvaluationChunk);
+  return samples.subspan(begin, std::min(samples.size(), end * kEvaluationChunk) - begin);
+}
+
 EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
                                size_t end, size_t stride) {
   PhaseScope scope(context.watch, Phase::kCompute);

@@ -31,6 +31,9 @@ struct EvaluationSums {
   ExactSum invalid;  // samples whose loss is not a finite number
 };
 size_t evaluation_chunks(size_t samples);
+// The samples of chunks [first, end).
+std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,
+                                            size_t end);
 // Chunks first, first + stride, ... below `end`.
 EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
                                size_t end, size_t stride);

@@ -23,7 +23,7 @@ struct Config {
   std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
   int64_t snapshot_every = 0;     // updates between two snapshots; 0: none
-  std::string resume;             // a run's folder: go on from its last snapshot
+  std::string resume = {};        // a run's folder: go on from its last snapshot
 };
 
 void visit(Visitor& visitor, Config& config);

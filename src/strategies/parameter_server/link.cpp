@@ -54,7 +54,7 @@ void Link::expect_reply() {
   handles_.clear();
   handles_.push_back(node_.endpoint().receive(
       server_, reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
-  if (!(request_.flags & Request::kHeaderOnly) && !range_.empty() && !shares_)
+  if (!(request_.flags & Request::kHeaderOnly) && !incoming_.empty() && !shares_)
     handles_.push_back(
         node_.endpoint().receive(server_, parameters_tag(stream), writable_bytes_of(incoming_)));
   missing_ = handles_.size();
@@ -73,6 +73,12 @@ void Link::send_gradients(size_t piece, std::span<const std::byte> data) {
   const uint64_t stream = ring_.stream(shard_, push_sequence_);
   sending_.push_back(node_.endpoint().send(server_, gradient_tag(stream, piece), data));
   if (has_heirs()) sent_.back().gradients.push_back({piece, data});
+}
+
+void Link::send_keys(std::span<const uint64_t> keys) {
+  if (!keys.empty())
+    sending_.push_back(
+        node_.endpoint().send(server_, keys_tag(ring_.stream(shard_, sequence_)), bytes_of(keys)));
 }
 
 void Link::finish_sending() {
@@ -135,10 +141,10 @@ bool Link::ended(size_t index, const Completion& completion) {
     check(reply_, bytes);
     if (reply_.offset >= 0) find_in_window();
     if (reply_.elements == 0 || reply_.offset >= 0) missing_ = 0;  // no parameters will follow
-  } else if (bytes != range_.size() * sizeof(float)) {
+  } else if (bytes != incoming_.size() * sizeof(float)) {
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("rank {} sent {} bytes of parameters instead of {}", server_,
-                                  bytes, range_.size() * sizeof(float)));
+                                  bytes, incoming_.size() * sizeof(float)));
   }
   if (missing_ > 0) return false;
   arrived_s_ = node_.clock().now();
@@ -178,7 +184,7 @@ void Link::read(std::span<float> parameters) const {
 }
 
 void Link::check(const Reply& reply, size_t bytes) {
-  const std::string fault = fault_of(reply, bytes, pull_sequence_, range_.size());
+  const std::string fault = fault_of(reply, bytes, pull_sequence_, incoming_.size());
   if (!fault.empty())
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("the reply of rank {} cannot be meant: {}", server_, fault));

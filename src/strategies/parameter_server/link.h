@@ -25,6 +25,8 @@ class Link {
        std::span<float> incoming);
 
   Rank server() const { return server_; }
+  // Where the parameters of the next pull arrive, if not where those of all pulls do.
+  void expect(std::span<float> incoming) { incoming_ = incoming; }
   Range range() const { return range_; }
 
   // Sends `request` with everything filled in that belongs to this link. A pull's reply is awaited
@@ -36,7 +38,8 @@ class Link {
   void leave_gradients(Range range, std::span<const float> gradients);
   // A piece of the gradients of the last push; `data` must stay until the next finish_sending().
   void send_gradients(size_t piece, std::span<const std::byte> data);
-  void finish_sending();  // blocks until the buffers of all sends are free
+  void send_keys(std::span<const uint64_t> keys);  // of the last request; likewise
+  void finish_sending();                           // blocks until the buffers of all sends are free
   bool has_heirs() const { return ring_.replicas() > 0; }
   // `lost` was the server, unless this was noticed before: goes on with the next one. Throws when
   // every copy is lost.

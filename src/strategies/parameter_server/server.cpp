@@ -19,6 +19,7 @@ constexpr size_t kMostQueued = 8;
 constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
 Range range_of(const Context& context, const Config& config, int shard) {
+  if (context.model.architecture().row_width > 0) return {0, 0};  // its rows go by their keys
   const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
   return shards[static_cast<size_t>(shard)];
 }
@@ -66,8 +67,12 @@ void Server::handle(Rank from, const Request& request, size_t bytes, std::vector
       deferred_.push_back({from, request, bytes, std::move(decided)});
     return;
   }
-  const RequestLimits limits{static_cast<int>(workers_.size()), ring_.first_server(),
-                             ring_.replicas(), ring_.servers(), version_};
+  const RequestLimits limits{static_cast<int>(workers_.size()),
+                             ring_.first_server(),
+                             ring_.replicas(),
+                             ring_.servers(),
+                             version_,
+                             context_.model.architecture().rows()};
   std::string fault = fault_of(request, bytes, from, limits);
   if (fault.empty()) fault = fault_of(decided, limits.workers);
   const bool from_worker = from >= 0 && from < limits.workers;
@@ -101,6 +106,8 @@ void Server::process_queue(int index) {
     sender.queue.pop_front();
     if (request.flags & Request::kPush)
       begin_push(index, request);
+    else if (request.flags & Request::kRows)
+      receive_rows(index, request);
     else if (request.sequence <= sender.executed)
       answer_again(index, request);
     else
@@ -114,6 +121,7 @@ void Server::begin_push(int index, const Request& request) {
   if (!again && request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
   if (!again && (request.clock != sender.clock || sender.finished))
     return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  if (shard_.rows()) return receive_rows(index, request);
   if (request.flags & Request::kOutbox) return take_outbox(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
@@ -246,6 +254,7 @@ void Server::take(int index, const Request& request) {
     sender.pull = request;
     sender.waited = false;
     sender.heard = !replaying_;
+    if (request.flags & Request::kRows) take_keys(index, slot);
   }
   if (request.flags & Request::kFinal) sender.finished = true;
   if (request.flags & Request::kGoodbye) sender.done = true;

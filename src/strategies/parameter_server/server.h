@@ -74,6 +74,7 @@ class Server {
     std::span<const float> parameters;  // of the reply
     Buffer<float> staging;              // parameters that travel while others change them
     std::vector<Handle> sending;
+    std::vector<uint64_t> keys;  // sparse: of the pull
   };
   struct Gathered {
     Request push;
@@ -117,6 +118,12 @@ class Server {
   void join(int index, uint32_t incarnation);
   void obey(const Request& bulletin, const std::vector<Decided>& decided);
 
+  // Of a sparse model.
+  void receive_rows(int index, const Request& request);
+  bool rows_make_sense(int index);
+  void take_keys(int index, size_t slot);
+  void answer_rows(int index, const Request& pull, Reply reply);
+
   // Updates.
   void take_push(int index, const Request& request, size_t slot);
   void update(std::span<const size_t> slots, double factor, double rate);
@@ -126,6 +133,7 @@ class Server {
   void repeat_orphans();
   void ask_to_repeat(const Hand& hand);
   bool everybody_waits() const;
+  bool forget_lost(std::vector<Decided>& decided);
   void close(std::vector<Gathered> chosen);
   void drop(const Gathered& gathered);
   void free(size_t slot);

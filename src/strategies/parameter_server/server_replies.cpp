@@ -52,6 +52,7 @@ void Server::answer(int index) {
   }
   if (!fill_reply(index, pull, reply)) return;
   if (pull.flags & Request::kHeaderOnly) return send_reply(index, reply, {});
+  if (shard_.rows()) return answer_rows(index, pull, reply);
   send_reply(index, reply, pull.flags & Request::kSnapshot ? shard_.kept() : shard_.values());
 }
 
@@ -67,11 +68,12 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     return true;
   }
   const bool final = pull.flags & Request::kFinal;
+  const bool directs = coordinates() && !(pull.flags & Request::kRows);
   if (final) {
     // Everybody's last gradients come before everybody's last pull.
     if (!nobody_active_ || !gathered_.empty()) return false;
     reply.kind = Reply::kDone;
-    return !coordinates() || coordinator_->direct(index, true, present(false), reply);
+    return !directs || coordinator_->direct(index, true, present(false), reply);
   }
   if (version_ < pull.wanted) return false;
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
@@ -85,7 +87,7 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     asking.waited = true;
     return false;
   }
-  return !coordinates() || coordinator_->direct(index, false, present(true), reply);
+  return !directs || coordinator_->direct(index, false, present(true), reply);
 }
 
 // Leaves when the chain has all that it says (release).
@@ -104,7 +106,7 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
     parameters = {};
   }
   // In lockstep the parameters stay as they are until everybody has them.
-  if (!parameters.empty() && !consistency_->lockstep()) {
+  if (!parameters.empty() && !consistency_->lockstep() && !shard_.rows()) {
     if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
     if (!node_.clock().cost_only())
       std::copy(parameters.begin(), parameters.end(), to.staging.span().begin());

@@ -31,6 +31,8 @@ Shard::Shard(Context& context, Range range)
       layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
       values_(place_of(context, range)),
+      rows_(context.model.architecture().row_width > 0 ? std::make_unique<RowShard>(context)
+                                                       : nullptr),
       gradient_(exact_ ? range.size() : 0),
       kept_(range.size()) {
   // Elements do not influence one another, unless tensors or the norm of the whole count.
@@ -71,6 +73,10 @@ void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).pu
 
 std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
+  if (rows_) {
+    rows_->apply(slots, factor, rate);
+    return {};
+  }
   PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {
@@ -137,12 +143,14 @@ void Shard::sum_exactly(std::span<const size_t> slots) {
 }
 
 std::vector<std::span<float>> Shard::state() {
-  std::vector<std::span<float>> state = optimizer_->state();
-  state.insert(state.begin(), values_);
+  std::vector<std::span<float>> state = {values_};
+  for (const Block& block : blocks_)
+    for (const std::span<float> part : block.optimizer->state()) state.push_back(part);
   return state;
 }
 
 void Shard::keep() {
+  if (rows_) return rows_->keep();
   if (!context_.node.clock().cost_only())
     std::copy(values_.begin(), values_.end(), kept_.span().begin());
   context_.node.clock().charge(

@@ -8,6 +8,7 @@
 
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
+#include "strategies/parameter_server/row_shard.h"
 #include "strategies/strategy.h"
 
 namespace tutti::parameter_server {
@@ -19,6 +20,8 @@ class Shard {
   Range range() const { return range_; }
   size_t element_bytes() const { return exact_ ? sizeof(ExactSum) : sizeof(float); }
   std::span<const float> values() const { return values_; }
+  // Of a sparse model, whose range is empty: the rows, by key. Otherwise nullptr.
+  RowShard* rows() { return rows_.get(); }
 
   // Gradients arrive in slots, one for each push that is not yet applied or dropped.
   size_t take_slot();
@@ -28,7 +31,8 @@ class Shard {
   size_t lend_slot(std::span<float> gradient);
 
   // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
-  // which it returns unless the first slot is lent; it stays until that one is freed.
+  // which it returns; it stays until the first slot is freed. Nothing when that slot is lent, or of
+  // rows: then there is no place that has all of it.
   std::span<const float> apply(std::span<const size_t> slots, double factor, double rate);
   // Takes an optimizer step with a sum that somebody else has added up.
   void apply(std::span<const float> gradient, double rate);
@@ -39,8 +43,10 @@ class Shard {
 
   // What the next update depends on: the values, then the state of the optimizer.
   std::vector<std::span<float>> state();
-  int64_t optimizer_steps() const { return optimizer_->steps(); }
-  void resume(int64_t optimizer_steps) { optimizer_->resume(optimizer_steps); }
+  int64_t optimizer_steps() const { return blocks_.front().optimizer->steps(); }
+  void resume(int64_t optimizer_steps) {
+    for (const Block& block : blocks_) block.optimizer->resume(optimizer_steps);
+  }
 
  private:
   struct Slot {
@@ -63,6 +69,7 @@ class Shard {
   Layout layout_;
   bool exact_;
   std::span<float> values_;
+  std::unique_ptr<RowShard> rows_;
   std::vector<Block> blocks_;
   std::deque<Slot> slots_;
   std::vector<size_t> free_, free_lent_;

@@ -38,6 +38,8 @@ Window* open_shared_memory(Context& context, const Config& config) {
   if (config.replicas > 0) return nullptr;
   // Opening is collective, and the others have done it when a node comes back.
   if (node.membership().incarnation(node.endpoint().rank()) > 0) return nullptr;
+  // The rows of a batch lie apart: they are gathered into messages.
+  if (context.model.architecture().row_width > 0) return nullptr;
   try {
     return node.endpoint().open_window(std::max(kLine, room_for(context, config)),
                                        std::min(kOpening_s, node.timeout_s()));

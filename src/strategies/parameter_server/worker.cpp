@@ -116,6 +116,7 @@ void Worker::finish() {
     again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
     coordinator().request(again);
   }
+  take_final();
   say_goodbye();
 }
 
@@ -161,7 +162,7 @@ double Worker::occupancy() {
 
 Request Worker::pull_request(const Link& link, uint32_t flags) const {
   Request request;
-  request.flags = Request::kPull | flags;
+  request.flags = Request::kPull | always_ | flags;
   request.bound = std::min(bound_, kMostBound);
   request.wanted = collects_ && began_ ? link.version() + 1 : 0;
   if (flags & Request::kPush) {

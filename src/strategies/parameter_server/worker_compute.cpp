@@ -136,20 +136,23 @@ void Worker::repeat(Link& link) {
   send_whole(link, request, context_.model.gradients());
 }
 
-void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
-  if (task.on_snapshot) {
-    for (Link& link : links_) {
-      Request request;
-      request.flags = Request::kPull | Request::kSnapshot;
-      request.share.id = task.id;
-      link.request(request);
-    }
-    await_replies();
-    if (!context_.node.clock().cost_only())
-      for (const Link& link : links_) link.read(context_.model.parameters());
-  } else {
-    commit();
+// What an evaluation is measured on: the parameters that the servers kept for it, or the current
+// ones, which came with the reply.
+void Worker::read_for(const EvaluationTask& task, uint32_t) {
+  if (!task.on_snapshot) return commit();
+  for (Link& link : links_) {
+    Request request;
+    request.flags = Request::kPull | Request::kSnapshot;
+    request.share.id = task.id;
+    link.request(request);
   }
+  await_replies();
+  if (!context_.node.clock().cost_only())
+    for (const Link& link : links_) link.read(context_.model.parameters());
+}
+
+void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
+  read_for(task, flags);
   const EvaluationSums sums =
       evaluate_chunks(context_, context_.data.splits.validation, task.begin, task.end, 1);
   const EvaluationShare share = share_of(task, sums);
