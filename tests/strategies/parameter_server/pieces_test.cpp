@@ -167,8 +167,8 @@ TEST(Adaptive, FollowsTheOccupancyWithinItsLimits) {
   report(0.5);
   EXPECT_EQ(rule->bound(), 3);
   for (int i = 0; i < 20; ++i) report(0.5);
-  EXPECT_EQ(rule->bound(), 8);
-  for (int i = 0; i < 20; ++i) report(1);
+  EXPECT_EQ(rule->bound(), 32);
+  for (int i = 0; i < 40; ++i) report(1);
   EXPECT_EQ(rule->bound(), 0);
 }
 
