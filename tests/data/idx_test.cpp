@@ -77,7 +77,7 @@ TEST(Idx, AMessageNamesTheFileAndWhatIsWrong) {
   expect(std::string("\0\0\x08\x02\0\0", 6), {"header is cut off"});
   expect("", {"empty"});
   expect(idx(8, {4294967295u, 4294967295u, 4294967295u}, ramp(64)), {"more values"});
-  expect(idx(13, {4, 1}, std::string(12, 0) + std::string("\x7f\x80\0\0", 4)),
+  expect(idx(13, {4, 1}, std::string("\0\0\0\0\0\0\0\0\0\0\0\0\x7f\x80\0\0", 16)),
          {"value 3", "finite"});
 }
 
