@@ -38,6 +38,9 @@ std::string train_command(const TemporaryFolder& folder, const std::string& run,
 // The record that such a command printed. Throws when the run did not end well.
 nlohmann::json record_in(const std::string& output);
 
+// Samples/s of the task that `bench train` measures: LeNet on Fashion-MNIST.
+double lenet_rate(const std::vector<std::string>& sets);
+
 // A line on standard error unless quiet: benchmarks take minutes.
 void say(const BenchOptions& options, const std::string& text);
 
@@ -45,9 +48,11 @@ void say(const BenchOptions& options, const std::string& text);
 nlohmann::json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_train(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options);
 
 }  // namespace tutti

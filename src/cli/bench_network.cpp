@@ -36,8 +36,8 @@ using process::NamespacedNetwork;
 const std::vector<std::string> kTopologies = {"ring", "butterfly", "tree", "all_to_all"};
 constexpr double kMatters = 0.1;  // a measured difference above this must be predicted
 constexpr int kPings = 50;
-// Short cases are what this machine's other work disturbs most, and cheap to repeat: every case gets
-// this long per round, within limits.
+// Short cases are what this machine's other work disturbs most, and cheap to repeat: every case
+// gets this long per round, within limits.
 constexpr double kRound_s = 0.5;
 constexpr int kMostTimes = 51;
 constexpr int kMostRounds = 5;

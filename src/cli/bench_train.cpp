@@ -47,7 +47,7 @@ double run_allreduce(const std::vector<std::string>& more) {
   std::vector<std::string> sets = {"strategy.kind=allreduce", "strategy.topology=direct",
                                    "cluster.workers=2", "task.global_batch=128"};
   sets.insert(sets.end(), more.begin(), more.end());
-  return run_at_once({sets}).front();
+  return lenet_rate(sets);
 }
 
 double run_two_solos() {
@@ -89,6 +89,8 @@ json finish(const BenchOptions& options, const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+double lenet_rate(const std::vector<std::string>& sets) { return run_at_once({sets}).front(); }
 
 json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
   const std::vector<std::string> names = {"tutti direct, 2 x 64", "two independent solos",

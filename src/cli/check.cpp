@@ -14,7 +14,8 @@ namespace tutti {
 int run_check(const JobOptions& options) {
   Job job = load_job(options.job, options.sets);
   const auto [data, architecture] = prepare(job);
-  const StepCost cost = job.strategy->step_cost({job.task, job.cluster, architecture});
+  const StepCost cost =
+      job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
   const double memory = predicted_memory_bytes(job, architecture);
   const int64_t steps = predicted_steps(job, data);
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);

@@ -71,7 +71,7 @@ struct JoinCommand : CommonOptions {
 };
 
 struct BenchOptions : CommonOptions {
-  std::string what;  // allreduce | train | deterministic | virtual | network | startup
+  std::string what;  // allreduce | train | deterministic | ps | virtual | network | federated | ...
   std::vector<int> processes = {2, 4};
   int rounds = 5;                 // interleaved repetitions
   std::vector<std::string> only;  // allreduce: these implementations; empty: all

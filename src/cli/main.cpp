@@ -240,14 +240,16 @@ int main(int argc, char** argv) {
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
   bench_app
       ->add_option("WHAT", bench.what,
-                   "allreduce, train, virtual, federated, network (as root), deterministic or "
+                   "allreduce, train, ps, virtual, federated, network (as root), deterministic or "
                    "startup")
       ->required();
   bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
       ->delimiter(',');
   bench_app->add_option("--rounds", bench.rounds, "Interleaved repetitions")
       ->check(CLI::Range(1, 1000));
-  bench_app->add_option("--only", bench.only, "allreduce: only these, e.g. direct,openmpi")
+  bench_app
+      ->add_option("--only", bench.only,
+                   "allreduce and ps: only these, e.g. direct,openmpi or dense,sparse")
       ->delimiter(',');
   bench_app->add_flag("--light", bench.light, "network: fewer and smaller cases");
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");

@@ -79,7 +79,8 @@ int run_predict(const PredictOptions& options) {
     throw ConfigError("--labels",
                       "--labels goes with --data and IDX files; other data brings its "
                       "labels along");
-  const Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
+  Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
+  trained_on.dataset = dataset_for(job.task.model, trained_on.dataset);
   const Architecture architecture = make_architecture(job.task.model, *trained_on.dataset);
   Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
   load_parameters(options.run + "/parameters.safetensors", architecture, parameters.span());
@@ -88,11 +89,12 @@ int run_predict(const PredictOptions& options) {
   std::vector<uint32_t> samples = trained_on.splits.test;
   if (!options.data.empty()) {
     data = load_for_prediction(job.task.data, options.data, options.labels, *trained_on.dataset);
+    data.dataset = dataset_for(job.task.model, std::move(data.dataset));
     samples.resize(data.dataset->size());
     std::iota(samples.begin(), samples.end(), 0u);
   }
-  const auto model =
-      load_torch_models(1)(architecture, {parameters.span(), gradients.span()}, {job.task.seed, 1});
+  const auto model = load_models(architecture, 1)(
+      architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
   const Predictions predictions = predict_all(*model, *data.dataset, samples);
   const std::string metric = architecture.classification ? "accuracy" : "mse";
   const auto count = static_cast<double>(std::max<size_t>(1, predictions.count));

@@ -51,6 +51,13 @@ void visit_file(Visitor& v, DataConfig& c) {
 
 void visit_synthetic(Visitor& v, DataConfig& c) {
   v.field("samples", c.samples, {1, 4294967295}, "how many samples");
+  if (c.kind == "synthetic-ratings") {
+    v.field("users", c.users, {1, 1 << 24}, "how many users rate");
+    v.field("items", c.items, {1, 1 << 24}, "how many items they rate");
+    v.field("rank", c.rank, {1, 1024}, "of the matrix that the ratings are drawn from");
+    v.field("noise", c.noise, kNotNegative, "deviation of the noise on the ratings");
+    return;
+  }
   v.field("features", c.features, {1, 1 << 24}, "features per sample");
   if (c.kind == "synthetic-classes") {
     v.field("classes", c.classes, {2, 1 << 20}, "how many classes");
@@ -66,12 +73,14 @@ Source read_source(const DataConfig& c, uint64_t seed) {
   if (c.kind == "idx") return read_idx(c);
   if (c.kind == "csv") return read_csv(c);
   if (c.kind == "libsvm") return read_libsvm(c);
+  if (c.kind == "ratings") return read_ratings(c);
   if (c.kind == "fann") return read_fann(c);
   if (c.kind == "series") return read_series(c);
   if (c.kind == "text") return read_text(c);
   if (c.kind == "tokens") return read_tokens(c);
   if (c.kind == "synthetic-linear") return make_synthetic_linear(c, seed);
   if (c.kind == "synthetic-classes") return make_synthetic_classes(c, seed);
+  if (c.kind == "synthetic-ratings") return make_synthetic_ratings(c, seed);
   std::vector<std::string_view> names;
   for (const DataEntry& entry : data_catalog()) names.push_back(entry.name);
   throw ConfigError("task.data", fmt::format("there is no data '{}'; did you mean '{}'? See "
@@ -88,12 +97,14 @@ const std::vector<DataEntry>& data_catalog() {
       {"cifar10", "32x32 colour images, 10 classes, 50,000 + 10,000 (scripts/fetch-cifar10)"},
       {"csv", "a table of numbers with a column to predict"},
       {"libsvm", "sparse rows `label index:value ...`, the format of LIBSVM"},
+      {"ratings", "lines `user item rating`, by commas, tabs or spaces; for factorization"},
       {"fann", "inputs and outputs as text, the format of the FANN library"},
       {"series", "a time series in a CSV file: the rows before predict the next"},
       {"text", "plain text: the characters before predict the next"},
       {"tokens", "plain text as sequences that predict at every position; for transformer"},
       {"synthetic-linear", "normal features, target w.x + b + noise with known w and b"},
       {"synthetic-classes", "normal clouds around a centre per class"},
+      {"synthetic-ratings", "entries of a matrix of low rank, with noise; for factorization"},
   };
   return catalog;
 }
@@ -141,7 +152,8 @@ std::vector<std::string> data_files(const DataConfig& c, const std::string& base
 }
 
 bool predicts_numbers(const DataConfig& c) {
-  return c.kind == "series" || c.kind == "synthetic-linear" || (is_table(c) && c.regression);
+  return c.kind == "series" || c.kind == "synthetic-linear" || c.kind == "ratings" ||
+         c.kind == "synthetic-ratings" || (is_table(c) && c.regression);
 }
 
 }  // namespace tutti

@@ -63,10 +63,16 @@ double gamma(double shape, Random& random) {
   }
 }
 
-// Where to cut `total` samples into shares drawn from Dirichlet(alpha): the end of each.
-std::vector<size_t> dirichlet_ends(double alpha, size_t shares, size_t total, Random& random) {
+// Where to cut `total` samples into shares drawn from Dirichlet(alpha), the end of each, when only
+// those that are `open` get any.
+std::vector<size_t> dirichlet_ends(double alpha, const std::vector<bool>& open, size_t total,
+                                   Random& random) {
+  const size_t shares = open.size();
   std::vector<double> drawn(shares);
-  for (double& value : drawn) value = gamma(alpha, random);
+  for (size_t i = 0; i < shares; ++i) {
+    const double value = gamma(alpha, random);
+    drawn[i] = open[i] ? value : 0;
+  }
   double sum = std::accumulate(drawn.begin(), drawn.end(), 0.0);
   if (!(sum > 0)) {  // all of them too small for a number: one has everything, as in the limit
     drawn[random.below(shares)] = 1;
@@ -155,13 +161,20 @@ Piles deal_all(const Data& data, const ClientSplitConfig& config, size_t clients
     return deal_shards(by_label(data, seed), clients, static_cast<size_t>(config.labels), labels);
   }
   if (config.kind == "dirichlet") {
-    for (const std::vector<uint32_t>& pile : by_label(data, seed))
-      deal(pile, dirichlet_ends(config.alpha, clients, pile.size(), shares), piles);
+    // As published, who has its equal share of all samples gets none of the labels that follow.
+    const double equal = static_cast<double>(data.splits.train.size()) / double(clients);
+    for (const std::vector<uint32_t>& pile : by_label(data, seed)) {
+      std::vector<bool> open;
+      for (const std::vector<uint32_t>& own : piles) open.push_back(double(own.size()) < equal);
+      deal(pile, dirichlet_ends(config.alpha, open, pile.size(), shares), piles);
+    }
     return piles;
   }
   TUTTI_CHECK(config.kind == "quantity");
   const std::vector<uint32_t> samples = shuffled(data, seed);
-  deal(samples, dirichlet_ends(config.alpha, clients, samples.size(), shares), piles);
+  deal(samples,
+       dirichlet_ends(config.alpha, std::vector<bool>(clients, true), samples.size(), shares),
+       piles);
   return piles;
 }
 

@@ -5,7 +5,7 @@
 //             as clients have it (Li et al., "Federated learning on non-iid data silos", ICDE 2022,
 //             where it is #C = k; after the shards of McMahan et al., AISTATS 2017)
 //  dirichlet  the samples of each label are dealt in shares drawn from Dirichlet(alpha) (Yurochkin
-//             et al., "Bayesian nonparametric federated learning", ICML 2019)
+//             et al., "Bayesian nonparametric federated learning of neural networks", ICML 2019)
 //  quantity   labels at random, sizes drawn from Dirichlet(alpha)
 #pragma once
 

@@ -12,9 +12,17 @@
 
 namespace tutti {
 
+// Samples of which most values are zero: only the others are kept, row by row.
+struct SparseRows {
+  std::vector<size_t> begins = {0};  // of each row in `columns` and `values`, and the end
+  std::vector<uint32_t> columns;
+  std::vector<float> values;
+};
+
 // A batch of samples, gathered. Classification fills `labels`, regression `targets`.
 struct Batch {
   std::vector<float> features;     // size x features per sample, row by row
+  SparseRows rows;                 // in their place where the data keeps its rows sparse
   std::vector<int32_t> labels;     // size x answers per sample
   std::vector<float> targets;
   std::vector<uint32_t> samples;   // which samples of the data set these are
@@ -32,6 +40,10 @@ class Dataset {
   // Replaces the contents of `batch` (its step excepted) with these samples.
   virtual void gather(std::span<const uint32_t> samples, Batch& batch) const = 0;
   virtual size_t memory_bytes() const = 0;
+  // The same samples, gathered as Batch::rows in place of features. Nullptr: they are dense.
+  virtual std::shared_ptr<const Dataset> with_sparse_rows() const { return nullptr; }
+  // Values of a sample that are not zero, on average; 0: not known.
+  virtual double values_per_sample() const { return 0; }
   // What the classes are called, in the order of their numbers.
   virtual std::vector<std::string> class_names() const {
     std::vector<std::string> names;
@@ -69,6 +81,9 @@ struct DataConfig {
   int64_t features = 32;    // synthetic: how many
   int64_t classes = 10;     // synthetic-classes: how many
   double noise = 0.1;       // synthetic: deviation of the targets, or from the centre of a class
+  int64_t users = 200;      // synthetic-ratings: how many
+  int64_t items = 100;      // synthetic-ratings: how many
+  int64_t rank = 4;         // synthetic-ratings: of the matrix that they are drawn from
   int64_t limit = 0;        // use only the first samples of each split; 0: all
   // Share of the training samples kept for measuring the target. Negative: the default of the kind,
   // 5,000 of 60,000 for fashion-mnist and a tenth for the others.

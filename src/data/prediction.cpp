@@ -156,6 +156,11 @@ PredictionData read_plain(const DataConfig& config, const std::string& path,
   if (c.kind == "cifar10") return {read_cifar10(c).dataset, true};  // another directory of it
   if (c.kind == "libsvm" || c.kind == "fann" || c.kind == "series")
     return read_again(config, path, trained_on);
+  if (c.kind == "ratings")
+    throw DataError(
+        fmt::format("{}: users and items are numbered by the file that the model was "
+                    "trained on; leave --data out to predict its test samples",
+                    path));
   return read_rows(config, path, trained_on);  // csv, and tables like the synthetic ones
 }
 

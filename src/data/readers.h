@@ -18,6 +18,7 @@ Source read_fashion_mnist(const DataConfig& config);
 Source read_idx(const DataConfig& config);
 Source read_csv(const DataConfig& config);
 Source read_libsvm(const DataConfig& config);
+Source read_ratings(const DataConfig& config);
 Source read_fann(const DataConfig& config);
 Source read_series(const DataConfig& config);
 Source read_text(const DataConfig& config);
@@ -25,6 +26,7 @@ Source read_tokens(const DataConfig& config);
 Source read_cifar10(const DataConfig& config);
 Source make_synthetic_linear(const DataConfig& config, uint64_t seed);
 Source make_synthetic_classes(const DataConfig& config, uint64_t seed);
+Source make_synthetic_ratings(const DataConfig& config, uint64_t seed);
 
 // Their files in a directory; empty: where they usually are.
 std::vector<std::string> fashion_mnist_files(const std::string& directory);

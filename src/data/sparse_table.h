@@ -5,13 +5,7 @@
 
 namespace tutti {
 
-struct SparseRows {
-  std::vector<size_t> begins = {0};  // of each row in `columns` and `values`, and the end
-  std::vector<uint32_t> columns;
-  std::vector<float> values;
-};
-
-// Rows become dense when they are gathered.
+// Rows become dense when they are gathered, unless with_sparse_rows() is asked for.
 std::shared_ptr<const Dataset> make_sparse_table(int64_t width, SparseRows rows, Answers answers);
 
 }  // namespace tutti

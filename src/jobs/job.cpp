@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "sparse/row_optimizer.h"
 
 namespace tutti {
 namespace {
@@ -88,13 +89,35 @@ void validate(const Job& job, const Data& data) {
   job.strategy->validate(job.task, job.cluster);
   job.strategy->validate_optimizer(job.optimizer);
   job.strategy->validate_data(data, job.cluster);
+  if (is_sparse(job.task.model) && job.strategy->moves_rows()) RowOptimizer{job.optimizer};
 }
+
+namespace {
+
+// Strategies that know only dense vectors move all rows at every step.
+void validate_rows(const Job& job, const Architecture& architecture) {
+  constexpr size_t kMostDense = size_t{1} << 22;
+  if (architecture.row_width == 0 || job.strategy->moves_rows() ||
+      architecture.parameter_count <= kMostDense)
+    return;
+  throw ConfigError("strategy.kind",
+                    fmt::format("strategy.kind = \"{}\" moves all {} parameters of task.model = "
+                                "\"{}\" at every step, more than {} make sense; use "
+                                "parameter_server or hogwild, which move the rows that a batch "
+                                "touches",
+                                job.strategy_kind, architecture.parameter_count,
+                                job.task.model.kind, kMostDense));
+}
+
+}  // namespace
 
 Prepared prepare(const Job& job) {
   try {
     Data data = load_data(job.task.data, job.task.seed, job.base_dir);
     validate(job, data);
+    data.dataset = dataset_for(job.task.model, std::move(data.dataset));
     Architecture architecture = make_architecture(job.task.model, *data.dataset);
+    validate_rows(job, architecture);
     return {std::move(data), std::move(architecture)};
   } catch (const ConfigError& error) {
     throw ConfigError(error.key(), place_of(job, error.key()) + error.what());

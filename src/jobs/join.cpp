@@ -33,15 +33,15 @@ std::unique_ptr<Part> prepare_part(const std::string& text, const std::string& d
         "with --data-dir if they lie elsewhere");
   auto part = std::make_unique<Part>(Part{std::move(briefing), std::move(prepared), {}});
   const Job& job = part->briefing.job;
-  part->stage.emplace(
-      Stage{.job = job,
-            .data = part->prepared.data,
-            .architecture = part->prepared.architecture,
-            .make_model = load_torch_models(static_cast<int>(job.cluster.threads)),
-            .folder = "",
-            .progress = ProgressStyle::kNone,
-            .total_steps = predicted_steps(job, part->prepared.data),
-            .predicted_memory_bytes = predicted_memory_bytes(job, part->prepared.architecture)});
+  part->stage.emplace(Stage{
+      .job = job,
+      .data = part->prepared.data,
+      .architecture = part->prepared.architecture,
+      .make_model = load_models(part->prepared.architecture, static_cast<int>(job.cluster.threads)),
+      .folder = "",
+      .progress = ProgressStyle::kNone,
+      .total_steps = predicted_steps(job, part->prepared.data),
+      .predicted_memory_bytes = predicted_memory_bytes(job, part->prepared.architecture)});
   return part;
 }
 

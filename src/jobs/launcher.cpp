@@ -133,7 +133,7 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
               .architecture = architecture,
               .make_model = job.cluster.cost_only
                                 ? nullptr
-                                : load_torch_models(static_cast<int>(job.cluster.threads)),
+                                : load_models(architecture, static_cast<int>(job.cluster.threads)),
               .folder = record.folder,
               .progress = options.progress,
               .total_steps = predicted_steps(job, data),

@@ -25,6 +25,8 @@ constexpr int kMostLogs = 64;
 constexpr int kMostTimelines = 64;
 // How many steps a node's timeline covers: the first, in which things settle, and two more.
 constexpr size_t kTracedSteps = 3;
+// Where nodes are not in step, others take more steps while the first takes these.
+constexpr size_t kMostTracedSteps = 32;
 // RAPL counters start again after minutes.
 constexpr double kCountersEvery_s = 10;
 
@@ -132,8 +134,8 @@ class Participant {
     parameters_ = Buffer<float>(count);
     std::span<float> gradients;
     Window* window = nullptr;
-    if (const size_t bytes =
-            job.strategy->window_bytes({job.task, job.cluster, stage_.architecture})) {
+    if (const size_t bytes = job.strategy->window_bytes(
+            {job.task, job.cluster, job.optimizer, stage_.architecture})) {
       window = node_.endpoint().open_window(bytes, node_.timeout_s());
       if (!window)
         throw FabricError(
@@ -145,7 +147,9 @@ class Participant {
       gradients = gradients_.span();
     }
     const bool arithmetic = !node_.clock().cost_only();
-    if (arithmetic) initialise(stage_.architecture, job.task.seed, parameters_.span());
+    // A sparse model's server makes rows as they are touched.
+    const bool lazily = stage_.architecture.row_width > 0 && !is_worker();
+    if (arithmetic && !lazily) initialise(stage_.architecture, job.task.seed, parameters_.span());
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
         {job.task.seed, static_cast<int>(job.cluster.threads)});
@@ -185,10 +189,9 @@ class Participant {
 
   // After each step: the pictures that the record shows beside its totals.
   void observe(const StepRow& row) {
-    if (report_.step_ends.size() < kTracedSteps) {
-      report_.step_ends.push_back(node_.clock().now());
-      if (report_.step_ends.size() == kTracedSteps) watch_.trace(false);
-    }
+    if (report_.step_ends.size() < kTracedSteps) report_.step_ends.push_back(node_.clock().now());
+    const size_t traced = node_.endpoint().rank() == 0 ? kTracedSteps : kMostTracedSteps;
+    if (++steps_observed_ == traced) watch_.trace(false);
     if (++steps_unnoted_ >= note_every_) {
       steps_unnoted_ = 0;
       report_.traffic.emplace_back(row.time_s, node_.endpoint().traffic().bytes_sent);
@@ -217,7 +220,8 @@ class Participant {
                    watch_,
                    recorder_,
                    log_,
-                   members_};
+                   members_,
+                   stage_.folder};
   }
 
   // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of
@@ -324,6 +328,7 @@ class Participant {
   double joules_before_ = 0;
   double sampled_s_ = 0;
   int64_t note_every_ = 1, steps_unnoted_ = 0;
+  size_t steps_observed_ = 0;
   std::optional<AppendFile> log_file_;
   Log log_;
   std::optional<Diary> diary_;

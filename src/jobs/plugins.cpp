@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "fabric/process/process_fabric.h"
 #include "fabric/virtual/virtual_fabric.h"
+#include "models/sparse_model.h"
 
 namespace tutti {
 namespace {
@@ -37,6 +38,10 @@ MakeModel load_torch_models(int threads) {
   setenv("OPENBLAS_NUM_THREADS", threads == 1 ? "1" : count.c_str(), 1);
   setenv("OMP_NUM_THREADS", count.c_str(), 1);
   return *static_cast<const MakeModel*>(symbol_of("libtutti_torch.so", "tutti_make_torch_model"));
+}
+
+MakeModel load_models(const Architecture& architecture, int threads) {
+  return architecture.row_width > 0 ? &make_sparse_model : load_torch_models(threads);
 }
 
 std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,

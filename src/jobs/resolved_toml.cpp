@@ -6,7 +6,7 @@
 namespace tutti {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -47,7 +47,9 @@ class TomlWriter : public Visitor {
   void field(const char* key, double& value, Bounds, const char*) override {
     put(key, decimal(value));
   }
-  void field(const char* key, std::string& value, const char*) override { put(key, quoted(value)); }
+  void field(const char* key, std::string& value, const char*) override {
+    put(key, in_quotes(value));
+  }
   void field(const char* key, std::vector<int64_t>& value, Bounds, const char*) override {
     put(key, list(value, [](int64_t v) { return std::to_string(v); }));
   }
@@ -60,7 +62,7 @@ class TomlWriter : public Visitor {
   }
   void choice(const char* key, std::string& value, const std::vector<std::string_view>&,
               const char*) override {
-    put(key, quoted(value));
+    put(key, in_quotes(value));
   }
   void table(const char* key, const std::function<void(Visitor&)>& inside, const char*) override {
     section(key, "[", "]", inside);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +24,14 @@ struct ModelConfig {
   std::vector<int64_t> channels = {};
   std::vector<int64_t> hidden = {};  // lenet and mlp: affine layers; empty: [500], [128] of mlp
   double dropout = -1;               // -1: 0.5 of lenet, 0 of mlp and transformer
-  double l2 = 0;                     // linear and logistic: l2/2 * |weights|^2 in each loss
+  double l2 = 0;                     // linear, logistic, sparse_logistic, factorization: l2/2 *
+                                     // |weights|^2 in each loss; sparse: of the rows it touches
   int64_t blocks = 3;                // resnet20: in each stage
   int64_t groups = 8;                // resnet20: of channels that are normalised together
   int64_t width = 64;                // transformer: of what stands for a character
   int64_t depth = 2;                 // transformer: blocks of attention and affine layers
   int64_t heads = 4;                 // transformer: of each attention
+  int64_t rank = 7;                  // factorization: factors of a row, besides its bias
 };
 
 // The keys that the kind uses, `kind` excepted. Shows the defaults of the kind where none are set.
@@ -43,7 +46,7 @@ const std::vector<ModelEntry>& model_catalog();
 // A named parameter: a range of the flat buffer. Convolution weights are stored as OHWI
 // (channels last) and exported as OIHW, PyTorch's layout; `shape` is always PyTorch's.
 struct Parameter {
-  std::string name;            // PyTorch style: "conv1.weight"
+  std::string name;  // PyTorch style: "conv1.weight"
   std::vector<int64_t> shape;
   Range range;
   bool channels_last = false;
@@ -72,6 +75,7 @@ enum class LayerKind {
   kEmbedding,  // codes to vectors
   kPosition,   // adds a vector for each position
   kAttention,  // causal: takes query, key and value of each position, looks at no later one
+  kRows,       // a row of parameters for each feature, of which a sample touches few
 };
 
 struct Layer {
@@ -97,25 +101,28 @@ struct ModelBuffer {
 
 struct Architecture {
   std::string kind;
-  std::vector<int64_t> input;   // shape of one sample
-  int64_t outputs = 0;          // scores per prediction: classes, or 1
-  int64_t positions = 1;        // predictions per sample: sequences have one at each position
-  bool classification = true;   // cross-entropy over scores, or half the squared error
+  std::vector<int64_t> input;  // shape of one sample
+  int64_t outputs = 0;         // scores per prediction: classes, or 1
+  int64_t positions = 1;       // predictions per sample: sequences have one at each position
+  bool classification = true;  // cross-entropy over scores, or half the squared error
   double l2 = 0;
+  size_t row_width = 0;  // > 0: sparse, its one parameter is a matrix of such rows (sparse_model.h)
+  double values_per_sample = 0;  // sparse: rows that a sample touches, on average
   std::vector<Layer> layers;
   std::vector<Parameter> parameters;  // in order of the flat buffer, which is the forward order
   std::vector<ModelBuffer> buffers;
   size_t parameter_count = 0;
 
-  double forward_flops() const;        // one sample
-  double training_flops() const;       // one sample, forward and backward
-  double activation_bytes() const;     // one sample, kept between forward and backward
+  double forward_flops() const;     // one sample
+  double training_flops() const;    // one sample, forward and backward
+  double activation_bytes() const;  // one sample, kept between forward and backward
   // Layer indices before which the model can be cut into stages, so that each stage holds
   // parameters and what passes a cut is one tensor: never between a skip and its add.
   std::vector<size_t> cuts() const;
   // FLOPs, for one sample, of the backward pass that makes the gradients in `range` ready; the
   // ranges reported by Model::gradient partition the backward pass.
   double backward_flops(Range range) const;
+  size_t rows() const { return row_width ? parameter_count / row_width : 0; }
 };
 
 // The ranges in which Model::gradient reports gradients, in that order: one for each layer with
@@ -125,6 +132,12 @@ std::vector<Range> ready_ranges(const Architecture& architecture);
 // Throws ConfigError when the model cannot take such samples.
 Architecture make_architecture(const ModelConfig& config, const std::vector<int64_t>& sample_shape,
                                int64_t classes);
+// Models whose parameters are rows that a batch touches few of, by their name.
+bool is_sparse(const ModelConfig& config);
+// The data as the model takes it: with its rows kept sparse for a sparse one. Throws ConfigError
+// when they are dense.
+std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
+                                           std::shared_ptr<const Dataset> dataset);
 // The same for a data set; also refuses models that predict more or less often than it has answers.
 Architecture make_architecture(const ModelConfig& config, const Dataset& dataset);
 

@@ -93,6 +93,10 @@ constexpr Entry kEntries[] = {
     {{"resnet20", "residual blocks of convolutions with group norm; for images"}, make_resnet20},
     {{"transformer", "causal attention; predicts the next code at each position; for tokens"},
      make_transformer},
+    {{"sparse_logistic", "logistic on rows that stay sparse; a batch touches its features only"},
+     make_sparse_logistic},
+    {{"factorization", "biases and products of factors; of ratings, matrix factorisation"},
+     make_factorization},
 };
 
 void require_within(const char* key, double value, Bounds bounds) {
@@ -145,6 +149,11 @@ void visit(Visitor& v, ModelConfig& config) {
   }
   if (config.kind == "linear" || config.kind == "logistic")
     v.field("l2", config.l2, kNotNegative, "adds l2/2 * |weights|^2 to the loss of each sample");
+  if (config.kind == "factorization")
+    v.field("rank", config.rank, {1, 1023}, "factors of each row, besides its bias");
+  if (is_sparse(config))
+    v.field("l2", config.l2, kNotNegative,
+            "adds l2/2 * |weights|^2 to the loss of each sample, of the rows that it touches");
 }
 
 const std::vector<ModelEntry>& model_catalog() {
@@ -172,6 +181,7 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
   require_within("task.model.depth", static_cast<double>(config.depth), {1, kMostBlocks});
   require_within("task.model.groups", static_cast<double>(config.groups), kWidth);
   require_within("task.model.width", static_cast<double>(config.width), kWidth);
+  require_within("task.model.rank", static_cast<double>(config.rank), {1, 1023});
   require_within("task.model.heads", static_cast<double>(config.heads), kWidth);
   std::vector<std::string_view> names;
   for (const Entry& entry : kEntries) {
@@ -193,6 +203,12 @@ Architecture make_architecture(const ModelConfig& config, const Dataset& dataset
                                   "answers; transformer goes with data of kind tokens, and only "
                                   "with it",
                                   config.kind, result.positions, dataset.answers_per_sample()));
+  if (result.row_width > 0 &&
+      dataset.values_per_sample() > 0) {  // until here, as if all were there
+    result.values_per_sample = dataset.values_per_sample();
+    for (Layer& layer : result.layers)
+      layer.flops *= result.values_per_sample / static_cast<double>(layer.input[0]);
+  }
   return result;
 }
 

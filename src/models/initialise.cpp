@@ -2,12 +2,17 @@
 #include "core/random.h"
 #include "models/layout.h"
 #include "models/model.h"
+#include "models/sparse_model.h"
 
 namespace tutti {
 
 // Drawn in PyTorch's order, so that a change of memory layout does not change the model.
 void initialise(const Architecture& architecture, uint64_t seed, std::span<float> parameters) {
   TUTTI_CHECK(parameters.size() == architecture.parameter_count);
+  const size_t width = architecture.row_width;
+  for (size_t key = 0; key < architecture.rows(); ++key)
+    initial_row(architecture, seed, key, parameters.subspan(key * width, width));
+  if (width > 0) return;
   std::vector<float> values;
   for (size_t i = 0; i < architecture.parameters.size(); ++i) {
     const Parameter& parameter = architecture.parameters[i];

@@ -16,5 +16,9 @@ Architecture make_resnet20(const ModelConfig& config, const std::vector<int64_t>
                            int64_t classes);
 Architecture make_transformer(const ModelConfig& config, const std::vector<int64_t>& shape,
                               int64_t classes);
+Architecture make_sparse_logistic(const ModelConfig& config, const std::vector<int64_t>& shape,
+                                  int64_t classes);
+Architecture make_factorization(const ModelConfig& config, const std::vector<int64_t>& shape,
+                                int64_t classes);
 
 }  // namespace tutti

@@ -34,8 +34,8 @@ class Adagrad : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adagrad(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<Adagrad>(config.eps, size);
+std::unique_ptr<Optimizer> make_adagrad(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<Adagrad>(config.eps, layout.size);
 }
 
 }  // namespace tutti

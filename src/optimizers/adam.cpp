@@ -11,23 +11,41 @@ namespace tutti {
 AdamMoments::AdamMoments(const OptimizerConfig& config, size_t size)
     : beta1_(config.beta1), beta2_(config.beta2), eps_(config.eps), mean_(size), squares_(size) {}
 
+AdamMoments::Coefficients AdamMoments::begin_step(double lr) {
+  const auto t = static_cast<double>(++steps_);
+  // In double: 1 - b2^t loses half the digits of a float at small t.
+  return {.b1 = static_cast<float>(beta1_),
+          .b2 = static_cast<float>(beta2_),
+          .fresh1 = static_cast<float>(1 - beta1_),
+          .fresh2 = static_cast<float>(1 - beta2_),
+          .eps = static_cast<float>(eps_),
+          .rate = static_cast<float>(lr / (1 - std::pow(beta1_, t))),
+          .unbias = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2_, t)))};
+}
+
 void AdamMoments::update(std::span<float> x, std::span<const float> g, double lr) {
   const size_t size = mean_.size();
   TUTTI_CHECK(x.size() == size && g.size() == size);
-  ++steps_;
-  const auto t = static_cast<double>(steps_);
-  // In double: 1 - b2^t loses half the digits of a float at small t.
-  const auto rate = static_cast<float>(lr / (1 - std::pow(beta1_, t)));
-  const auto unbias = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2_, t)));
-  const auto b1 = static_cast<float>(beta1_), b2 = static_cast<float>(beta2_);
-  const auto fresh1 = static_cast<float>(1 - beta1_), fresh2 = static_cast<float>(1 - beta2_);
-  const auto eps = static_cast<float>(eps_);
+  const Coefficients c = begin_step(lr);
   float* m = mean_.data();
   float* v = squares_.data();
   for (size_t i = 0; i < size; ++i) {
-    m[i] = b1 * m[i] + fresh1 * g[i];
-    v[i] = b2 * v[i] + fresh2 * (g[i] * g[i]);
-    x[i] -= rate * m[i] / (std::sqrt(v[i]) * unbias + eps);
+    m[i] = c.b1 * m[i] + c.fresh1 * g[i];
+    v[i] = c.b2 * v[i] + c.fresh2 * (g[i] * g[i]);
+    x[i] -= c.rate * m[i] / (std::sqrt(v[i]) * c.unbias + c.eps);
+  }
+}
+
+void AdamMoments::direction(std::span<const float> g, std::span<float> u) {
+  const size_t size = mean_.size();
+  TUTTI_CHECK(u.size() == size && g.size() == size);
+  const Coefficients c = begin_step(1);
+  float* m = mean_.data();
+  float* v = squares_.data();
+  for (size_t i = 0; i < size; ++i) {
+    m[i] = c.b1 * m[i] + c.fresh1 * g[i];
+    v[i] = c.b2 * v[i] + c.fresh2 * (g[i] * g[i]);
+    u[i] = c.rate * m[i] / (std::sqrt(v[i]) * c.unbias + c.eps);
   }
 }
 
@@ -42,6 +60,7 @@ class Adam : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return moments_.state(); }
   int64_t steps() const override { return moments_.steps(); }
+  void resume(int64_t steps) override { moments_.resume(steps); }
 
  private:
   AdamMoments moments_;
@@ -49,8 +68,8 @@ class Adam : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<Adam>(config, size);
+std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<Adam>(config, layout.size);
 }
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-// The two moments that Adam and AdamW share, and the update by them.
+// The two moments that Adam, AdamW and LAMB share, and the update by them.
 #pragma once
 
 #include "optimizers/optimizer.h"
@@ -12,11 +12,21 @@ class AdamMoments {
   // m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  x -= lr m^ / (sqrt(v^) + eps), where the hats
   // divide by 1 - b^t: the moments start at zero and would be too small at first.
   void update(std::span<float> x, std::span<const float> g, double lr);
+  // The same with u = m^ / (sqrt(v^) + eps) in place of the step.
+  void direction(std::span<const float> g, std::span<float> u);
 
   std::vector<std::span<float>> state() { return {mean_, squares_}; }
   int64_t steps() const { return steps_; }
+  void resume(int64_t steps) { steps_ = steps; }
 
  private:
+  struct Coefficients {
+    float b1, b2, fresh1, fresh2, eps;
+    float rate;    // times the mean
+    float unbias;  // times the root of the squares
+  };
+  Coefficients begin_step(double lr);
+
   double beta1_, beta2_, eps_;
   std::vector<float> mean_, squares_;
   int64_t steps_ = 0;

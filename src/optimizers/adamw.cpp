@@ -19,6 +19,7 @@ class AdamW : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return moments_.state(); }
   int64_t steps() const override { return moments_.steps(); }
+  void resume(int64_t steps) override { moments_.resume(steps); }
 
  private:
   AdamMoments moments_;
@@ -27,8 +28,8 @@ class AdamW : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<AdamW>(config, size);
+std::unique_ptr<Optimizer> make_adamw(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<AdamW>(config, layout.size);
 }
 
 }  // namespace tutti

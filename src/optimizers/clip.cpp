@@ -1,31 +1,12 @@
 // Clipping by norm (Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural
 // networks", ICML 2013): a gradient whose norm exceeds the limit is scaled down to it.
-#include <array>
-#include <cmath>
-
 #include "core/bytes.h"
 #include "core/error.h"
 #include "optimizers/kinds.h"
+#include "optimizers/norm.h"
 
 namespace tutti {
 namespace {
-
-// In double and always in the same order, so that replicas with equal gradients clip alike. Eight
-// interleaved partial sums, because one chain of additions would be bound by their latency.
-double norm_of(std::span<const float> g) {
-  constexpr size_t kSums = 8;
-  std::array<double, kSums> sums{};
-  size_t i = 0;
-  for (; i + kSums <= g.size(); i += kSums)
-    for (size_t j = 0; j < kSums; ++j) {
-      const double value = g[i + j];
-      sums[j] += value * value;
-    }
-  for (size_t j = 0; i < g.size(); ++i, ++j) sums[j] += double{g[i]} * double{g[i]};
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return std::sqrt(total);
-}
 
 class Clip : public Optimizer {
  public:
@@ -44,6 +25,7 @@ class Clip : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return inner_->state(); }
   int64_t steps() const override { return inner_->steps(); }
+  void resume(int64_t steps) override { inner_->resume(steps); }
 
  private:
   std::unique_ptr<Optimizer> inner_;

@@ -8,7 +8,7 @@ namespace {
 void visit_kind(Visitor& v, OptimizerConfig& c) {
   // Below one, or the means never forget and the corrections divide by zero.
   constexpr Bounds kBelowOne{0, 0.999999999};
-  const bool is_adam = c.kind == "adam" || c.kind == "adamw";
+  const bool is_adam = c.kind == "adam" || c.kind == "adamw" || c.kind == "lamb";
   if (c.kind == "momentum" || c.kind == "nesterov")
     v.field("momentum", c.momentum, kBelowOne, "share of the velocity that is kept");
   if (c.kind == "rmsprop")
@@ -19,9 +19,18 @@ void visit_kind(Visitor& v, OptimizerConfig& c) {
   }
   if (is_adam || c.kind == "adagrad" || c.kind == "rmsprop")
     v.field("eps", c.eps, kPositive, "added to the root of the squares, against division by zero");
+  if (c.kind == "shampoo") {
+    v.field("eps", c.eps, kPositive, "times the identity: the second moments at the start");
+    v.field("root_every", c.root_every, {1, 1e6},
+            "steps between two computations of the preconditioners, which cost the cube of a "
+            "dimension");
+    v.field("largest_dimension", c.largest_dimension, {1, 1e5},
+            "longer dimensions of a tensor keep the diagonal of their second moments only");
+  }
   v.field("weight_decay", c.weight_decay, kNotNegative,
-          c.kind == "adamw" ? "the parameters shrink by lr times this at each step"
-                            : "this times the parameters is added to the gradient");
+          c.kind == "adamw" || c.kind == "lamb"
+              ? "the parameters shrink by lr times this at each step"
+              : "this times the parameters is added to the gradient");
   v.field("clip_norm", c.clip_norm, kNotNegative,
           "gradients with a larger norm are scaled down to it; 0: off");
 }

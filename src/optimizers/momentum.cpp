@@ -36,8 +36,8 @@ class Momentum : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_momentum(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<Momentum>(config.momentum, size);
+std::unique_ptr<Optimizer> make_momentum(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<Momentum>(config.momentum, layout.size);
 }
 
 }  // namespace tutti

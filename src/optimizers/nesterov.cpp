@@ -38,8 +38,8 @@ class Nesterov : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_nesterov(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<Nesterov>(config.momentum, size);
+std::unique_ptr<Optimizer> make_nesterov(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<Nesterov>(config.momentum, layout.size);
 }
 
 }  // namespace tutti

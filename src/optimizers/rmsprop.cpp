@@ -38,8 +38,8 @@ class Rmsprop : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_rmsprop(const OptimizerConfig& config, size_t size) {
-  return std::make_unique<Rmsprop>(config.decay, config.eps, size);
+std::unique_ptr<Optimizer> make_rmsprop(const OptimizerConfig& config, const Layout& layout) {
+  return std::make_unique<Rmsprop>(config.decay, config.eps, layout.size);
 }
 
 }  // namespace tutti

@@ -25,8 +25,8 @@ class Sgd : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig&, size_t size) {
-  return std::make_unique<Sgd>(size);
+std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig&, const Layout& layout) {
+  return std::make_unique<Sgd>(layout.size);
 }
 
 }  // namespace tutti

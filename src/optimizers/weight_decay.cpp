@@ -20,6 +20,7 @@ class WeightDecay : public Optimizer {
   }
   std::vector<std::span<float>> state() override { return inner_->state(); }
   int64_t steps() const override { return inner_->steps(); }
+  void resume(int64_t steps) override { inner_->resume(steps); }
 
  private:
   std::unique_ptr<Optimizer> inner_;

@@ -46,6 +46,12 @@ size_t evaluation_chunks(size_t samples) {
   return (samples + kEvaluationChunk - 1) / kEvaluationChunk;
 }
 
+std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,
+                                            size_t end) {
+  const size_t begin = std::min(samples.size(), first * kEvaluationChunk);
+  return samples.subspan(begin, std::min(samples.size(), end * kEvaluationChunk) - begin);
+}
+
 EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
                                size_t end, size_t stride) {
   PhaseScope scope(context.watch, Phase::kCompute);
@@ -105,11 +111,11 @@ Quality evaluate_among(Context& context, std::span<const Rank> members,
   return quality_of(context, sums, samples.size());
 }
 
-void charge_update(Context& context, size_t parameters) {
+void charge_update(Context& context, const Layout& layout) {
+  const OptimizerCost cost = optimizer_cost(context.optimizer, layout);
   // Read gradient, parameter and state; write parameter and state.
-  const double passes = 3 + 2.0 * optimizer_slots(context.optimizer);
-  context.node.clock().charge(
-      {.flops = 0, .memory_bytes = passes * static_cast<double>(parameters) * sizeof(float)});
+  const double values = 3 * static_cast<double>(layout.size) + 2 * cost.values;
+  context.node.clock().charge({.flops = cost.flops, .memory_bytes = values * sizeof(float)});
 }
 
 bool reached(const Context& context, double quality) {

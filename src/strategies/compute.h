@@ -31,14 +31,17 @@ struct EvaluationSums {
   ExactSum invalid;  // samples whose loss is not a finite number
 };
 size_t evaluation_chunks(size_t samples);
+// The samples of chunks [first, end).
+std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,
+                                            size_t end);
 // Chunks first, first + stride, ... below `end`.
 EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
                                size_t end, size_t stride);
 // Throws DivergedError when a loss was not a number. Not a number itself when only costs count.
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
 
-// Charges what an optimizer step on `parameters` values costs.
-void charge_update(Context& context, size_t parameters);
+// Charges what an optimizer step on these parameters costs.
+void charge_update(Context& context, const Layout& layout);
 
 // True when `quality` meets the task's target.
 bool reached(const Context& context, double quality);

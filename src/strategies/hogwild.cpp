@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "sparse/row_optimizer.h"
+#include "sparse/row_table.h"
 #include "strategies/averaging.h"
 #include "strategies/local_training.h"
 
@@ -49,7 +52,10 @@ class HogwildWorker {
         training_(context, Pace::kFree),
         shared_(values_in<float>(context.window->of(kOwner).subspan(parameters_offset(count_)))
                     .first(count_)),
-        seen_(count_) {}
+        seen_(count_) {
+    if (const size_t width = context.model.architecture().row_width; width > 0)
+      rows_.emplace(context.optimizer, width);
+  }
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);
@@ -59,10 +65,14 @@ class HogwildWorker {
     while (!training_.over() && !stopped()) {
       end_if_someone_is_lost();
       const int64_t known = total(&Progress::updates);
-      read_parameters();
-      training_.gradient();
-      training_.update();
-      add_update();
+      if (rows_) {
+        step_on_rows(training_.touch());
+      } else {
+        read_parameters();
+        training_.gradient();
+        training_.update();
+        add_update();
+      }
       const int64_t missed = total(&Progress::updates) - known;
       training_.end_step(static_cast<double>(missed));
       tell(&Progress::updates, training_.steps());
@@ -101,10 +111,36 @@ class HogwildWorker {
   void add_update() {
     on_vectors(context_, 4, count_, [&] {
       const float* own = context_.model.parameters().data();
-      for (size_t i = 0; i < count_; ++i)
-        if (const float change = own[i] - seen_.data()[i]; change != 0)
-          set_relaxed(shared_[i], relaxed(shared_[i]) + change);
+      for (size_t i = 0; i < count_; ++i) add_change(i, own[i]);
     });
+  }
+
+  // A sparse model: only the rows that the batch touches are read, stepped on and written.
+  void step_on_rows(std::span<const uint64_t> keys) {
+    const size_t width = rows_->width;
+    const std::span<float> own = context_.model.parameters();
+    for_each_value(keys, [&](size_t i) { own[i] = seen_.data()[i] = relaxed(shared_[i]); });
+    training_.sparse_gradient();
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    const std::span<const float> gradients = context_.model.gradients();
+    rows_->states.update(keys, [&](size_t i, uint32_t row) {
+      rows_->optimizer.step(own.subspan(keys[i] * width, width), rows_->states.state(row),
+                            gradients.subspan(keys[i] * width, width), training_.step_rate());
+    });
+    for_each_value(keys, [&](size_t i) { add_change(i, own[i]); });
+  }
+
+  template <class Visit>
+  void for_each_value(std::span<const uint64_t> keys, const Visit& visit) {
+    const size_t width = rows_->width;
+    for (const uint64_t key : keys)
+      for (size_t i = key * width; i < (key + 1) * width; ++i) visit(i);
+  }
+
+  // What was done to the value that was read is done to the one that is there now.
+  void add_change(size_t i, float own) {
+    if (const float change = own - seen_.data()[i]; change != 0)
+      set_relaxed(shared_[i], relaxed(shared_[i]) + change);
   }
 
   // Rank 0 measures what it sees, alone; the others go on.
@@ -132,12 +168,22 @@ class HogwildWorker {
                           fmt::format("lost rank {}", event->rank));
   }
 
+  // Of a sparse model: the optimizer, with its state for the rows that this worker has touched.
+  struct Rows {
+    Rows(const OptimizerConfig& config, size_t row_width)
+        : width(row_width), optimizer(config), states(1, optimizer.state_width(width)) {}
+    size_t width;
+    RowOptimizer optimizer;
+    RowTable states;  // beside a value that nobody uses
+  };
+
   Context& context_;
   const Rank me_;
   const size_t count_;
   LocalTraining training_;
   std::span<float> shared_;
   Buffer<float> seen_;  // the parameters as this worker read them
+  std::optional<Rows> rows_;
 };
 
 class Hogwild : public Strategy {
@@ -157,6 +203,8 @@ class Hogwild : public Strategy {
   Taxonomy taxonomy() const override {
     return {"single node", "data", "centralised", "asynchronous", "shared memory"};
   }
+
+  bool moves_rows() const override { return true; }
 
   size_t window_bytes(const Plan& plan) const override {
     const size_t count = plan.architecture.parameter_count;

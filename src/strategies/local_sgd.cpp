@@ -204,8 +204,8 @@ class LocalSgd : public Strategy {
     cost.bytes_sent /= static_cast<double>(config_.sync_every);
     cost.messages *= static_cast<double>(config_.fragments);
     cost.messages /= static_cast<double>(config_.sync_every);
-    cost.extra_memory =
-        (2.0 + optimizer_slots(config_.outer)) * static_cast<double>(count * sizeof(float));
+    cost.extra_memory = 2.0 * static_cast<double>(count * sizeof(float)) +
+                        optimizer_cost(config_.outer, count).values * sizeof(float);
     return cost;
   }
 

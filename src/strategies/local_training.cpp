@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "models/sparse_model.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 
@@ -15,7 +17,8 @@ LocalTraining::LocalTraining(Context& context, Pace pace)
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                context.task.seed, !context.node.clock().cost_only()),
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
-      optimizer_(make_optimizer(context.optimizer, context.model.parameters().size())),
+      layout_(layout_of(context.model.architecture())),
+      optimizer_(make_optimizer(context.optimizer, layout_)),
       started_s_(context.node.clock().now()),
       next_evaluation_(context.task.eval_every) {
   begin_epoch();
@@ -45,29 +48,51 @@ double LocalTraining::rate() const {
   return schedule_.rate(std::min(epoch(), static_cast<double>(context_.task.epochs)));
 }
 
-void LocalTraining::gradient(const Model::Ready& ready) {
+void LocalTraining::gather() {
   began_s_ = elapsed_s();
   const auto share = batches_.share(step_, context_.node.endpoint().rank());
-  const auto scale =
-      static_cast<float>(context_.cluster.workers) / static_cast<float>(batches_.count(step_));
   batch_.step = static_cast<uint64_t>(steps_);
   if (context_.node.clock().cost_only())
     batch_.samples.assign(share.begin(), share.end());
   else
     context_.data.dataset->gather(share, batch_);
-  const double loss = compute_gradient(context_, batch_, scale, ready);
+}
+
+float LocalTraining::scale() const {
+  return static_cast<float>(context_.cluster.workers) / static_cast<float>(batches_.count(step_));
+}
+
+void LocalTraining::note_loss(double loss) {
   if (!std::isfinite(loss))
     throw DivergedError(
         fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
-  loss_ = share.empty() ? 0 : loss / static_cast<double>(share.size());
+  loss_ = batch_.size() == 0 ? 0 : loss / static_cast<double>(batch_.size());
   rate_ = rate();
+}
+
+void LocalTraining::gradient(const Model::Ready& ready) {
+  gather();
+  note_loss(compute_gradient(context_, batch_, scale(), ready));
+}
+
+std::span<const uint64_t> LocalTraining::touch() {
+  gather();
+  touched_rows(context_.model.architecture(), batch_, keys_);
+  return keys_;
+}
+
+void LocalTraining::sparse_gradient() {
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  auto* const model = dynamic_cast<SparseModel*>(&context_.model);
+  TUTTI_CHECK(model != nullptr);
+  note_loss(model->sparse_gradient(batch_, keys_, scale()));
 }
 
 void LocalTraining::update() {
   PhaseScope scope(context_.watch, Phase::kAggregate);
   if (!context_.node.clock().cost_only())
     optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate_);
-  charge_update(context_, context_.model.parameters().size());
+  charge_update(context_, layout_);
 }
 
 void LocalTraining::end_step(double staleness) {

@@ -23,6 +23,12 @@ class LocalTraining {
   // such that the mean over all workers is the mean over the global batch, also when shares differ
   // by a sample. Throws DivergedError.
   void gradient(const Model::Ready& ready = [](Range) {});
+  // The same of a sparse model, for a strategy that moves rows: touch() gathers the batch and
+  // returns the keys of the rows that it touches, ascending, for the strategy to fetch;
+  // sparse_gradient() computes on them alone, and the strategy updates them.
+  std::span<const uint64_t> touch();
+  void sparse_gradient();
+  double step_rate() const { return rate_; }  // of the gradient that was computed last
   // One optimizer step on the model's parameters by the model's gradients.
   void update();
   // Records the step and moves on to the next. `staleness`: updates of others that were missing
@@ -47,14 +53,19 @@ class LocalTraining {
  private:
   double rate() const;
   void begin_epoch();
+  void gather();
+  float scale() const;
+  void note_loss(double loss);
 
   Context& context_;
   const Pace pace_;
   Batches batches_;
   Schedule schedule_;
+  Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   const double started_s_;
   Batch batch_;
+  std::vector<uint64_t> keys_;    // that it touches
   int64_t epoch_ = 0, step_ = 0;  // the next batch, of this worker
   int64_t steps_ = 0, own_samples_ = 0, samples_ = 0;
   double loss_ = 0, began_s_ = 0, rate_ = 0;

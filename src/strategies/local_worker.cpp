@@ -13,7 +13,9 @@ namespace tutti {
 LocalWorker::LocalWorker(Context& context)
     : context_(context),
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
-               context.task.seed, !context.node.clock().cost_only()),
+               context.task.seed,
+               // Where only costs count the order does not matter, but for whose rows are touched.
+               !context.node.clock().cost_only() || context.model.architecture().row_width > 0),
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs) {}
 
 void LocalWorker::turn_to(int64_t epoch) {
@@ -26,6 +28,16 @@ std::span<const uint32_t> LocalWorker::samples_of(const Place& place) {
   turn_to(place.epoch);
   return context_.task.partition == "global" ? batches_.lane(place.step, place.part, place.parts)
                                              : batches_.share(place.step, place.part);
+}
+
+std::span<const uint32_t> LocalWorker::lane_of(const Place& place, size_t lane) {
+  turn_to(place.epoch);
+  return batches_.lane(place.step, static_cast<int64_t>(lane), context_.task.lanes);
+}
+
+int64_t LocalWorker::count_of(const Place& place) {
+  turn_to(place.epoch);
+  return batches_.count(place.step);
 }
 
 int64_t LocalWorker::samples_in(const Place& place) {

@@ -32,10 +32,13 @@ class LocalWorker {
   Result exact_gradient(const Place& place, uint64_t step_number, std::span<ExactSum> sums);
 
   int64_t samples_in(const Place& place);
+  std::span<const uint32_t> samples_of(const Place& place);
+  // One of the lanes of a step, which do not depend on its parts; and all of the step's samples.
+  std::span<const uint32_t> lane_of(const Place& place, size_t lane);
+  int64_t count_of(const Place& place);
 
  private:
   void turn_to(int64_t epoch);
-  std::span<const uint32_t> samples_of(const Place& place);
   double compute(std::span<const uint32_t> samples, uint64_t step_number, float scale,
                  const Model::Ready& ready);
 

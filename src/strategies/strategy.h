@@ -44,6 +44,7 @@ struct Context {
   // Who trains and evaluates together, by rank. A strategy that goes on without a lost worker takes
   // it out, on every node alike; a node that is not among them takes no part in the final test.
   std::vector<Rank> members;
+  std::string folder = {};  // of the run; empty: it keeps no files
 };
 
 // What a step costs each node, as far as it can be known before a run.
@@ -57,6 +58,7 @@ struct StepCost {
 struct Plan {
   const TaskConfig& task;
   const ClusterConfig& cluster;
+  const OptimizerConfig& optimizer;
   const Architecture& architecture;
 };
 
@@ -75,6 +77,9 @@ class Strategy {
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
   // True when the loss of this node is survived: the others finish, and the run counts as done.
   virtual bool goes_on_without(std::string_view role, Rank lost) const;
+  // True when it moves only the rows of a sparse model that a batch touches, and updates them one
+  // by one; otherwise it treats all rows as one dense vector.
+  virtual bool moves_rows() const { return false; }
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;

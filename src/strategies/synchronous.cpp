@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/batches.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti {
 namespace {
@@ -19,7 +20,8 @@ class Trainer {
         batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                  context.task.seed, !context.node.clock().cost_only()),
         schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
-        optimizer_(make_optimizer(context.optimizer, context.model.parameters().size())),
+        layout_(layout_of(context.model.architecture())),
+        optimizer_(make_optimizer(context.optimizer, layout_)),
         started_s_(context.node.clock().now()) {}
 
   void run() {
@@ -58,7 +60,7 @@ class Trainer {
       PhaseScope scope(context_.watch, Phase::kAggregate);
       if (!context_.node.clock().cost_only())
         optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate);
-      charge_update(context_, context_.model.parameters().size());
+      charge_update(context_, layout_);
     }
     ++steps_;
     samples_ += count;
@@ -134,6 +136,7 @@ class Trainer {
   GradientExchange& exchange_;
   Batches batches_;
   Schedule schedule_;
+  Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   double started_s_;
   Batch batch_;

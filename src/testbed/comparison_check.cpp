@@ -33,6 +33,7 @@ class Check {
   void series(const json& s, const std::string& place) const;
   void timeline(const json& s, const std::string& place) const;
   void links(const json& s, const std::string& place) const;
+  void clients(const json& s, const std::string& place) const;
 
   // What is absent or null is not known, which is fine. Else calls `visit(value, place)`.
   template <class F>
@@ -115,6 +116,7 @@ void Check::strategy(const json& s, const std::string& place) const {
   series(s, place);
   timeline(s, place);
   links(s, place);
+  clients(s, place);
   known(s, "nodes", place, [&](const json& nodes, const std::string& at) {
     array(nodes, at);
     for (size_t i = 0; i < nodes.size(); ++i)
@@ -178,6 +180,22 @@ void Check::timeline(const json& s, const std::string& place) const {
             fail(fmt::format("{}[{}]", each_at, k), each, "[kind, from, to] in order of time");
         }
       });
+    }
+  });
+}
+
+void Check::clients(const json& s, const std::string& place) const {
+  known(s, "clients", place, [&](const json& table, const std::string& at) {
+    object(table, at);
+    const json columns = table.value("columns", json()), rows = table.value("rows", json());
+    array(columns, at + ".columns");
+    array(rows, at + ".rows");
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (!columns[i].is_string()) fail(fmt::format("{}.columns[{}]", at, i), columns[i], "a name");
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string inner = fmt::format("{}.rows[{}]", at, i);
+      numbers(rows[i], inner);
+      if (rows[i].size() != columns.size()) fail(inner, rows[i], "a number for each column");
     }
   });
 }

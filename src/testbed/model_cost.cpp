@@ -27,8 +27,8 @@ ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
   const Architecture& architecture = prepared.architecture;
   Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
   initialise(architecture, job.task.seed, parameters.span());
-  const auto model = load_torch_models(1)(architecture, {parameters.span(), gradients.span()},
-                                          {.seed = job.task.seed, .threads = 1});
+  const auto model = load_models(architecture, 1)(
+      architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
   const std::vector<uint32_t>& train = prepared.data.splits.train;
   const auto share = static_cast<size_t>(std::clamp<int64_t>(
       job.task.global_batch / std::max<int64_t>(1, job.cluster.workers), 1, kLargestBatch));

@@ -205,6 +205,8 @@ void add_pictures(json& row, const Contender& contender, const RunFiles& shown) 
   row["curves"] = std::move(curves);
   row["series"] = std::move(series);
   row["timeline"] = shown.record.at("timeline");
+  row["clients"] =
+      shown.record.value(json::json_pointer("/extra/tables/labels_of_clients"), json());
   row["links"] = shown.record.at("links");
   row["nodes"] = shown.record.at("nodes");
 }

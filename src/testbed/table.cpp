@@ -131,9 +131,10 @@ size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-class Layout {
+class TableLayout {
  public:
-  Layout(std::vector<Column> columns, const std::vector<json>& rows, const TableOptions& options)
+  TableLayout(std::vector<Column> columns, const std::vector<json>& rows,
+              const TableOptions& options)
       : columns_(std::move(columns)), options_(options) {
     for (const Column& column : columns_) {
       std::map<std::string, Extreme> best;
@@ -269,7 +270,7 @@ std::string notes(const json& comparison, const std::vector<json>& rows, size_t 
 
 std::string comparison_table(const json& comparison, const TableOptions& options) {
   const std::vector<json> rows = sorted_rows(comparison);
-  const Layout layout(columns_of(comparison), rows, options);
+  const TableLayout layout(columns_of(comparison), rows, options);
   const json& task = comparison["task"];
   std::string text = wrapped(comparison["title"].get<std::string>(), options.columns);
   text += wrapped(

@@ -124,6 +124,20 @@ TEST_P(GoesOn, WithoutAWorkerThatWasKilled) {
 INSTANTIATE_TEST_SUITE_P(All, GoesOn, testing::Values("gossip", "elastic_averaging"),
                          [](const auto& test) { return test.param; });
 
+// The server is the node after the workers. Its clients are dealt to the workers that are left.
+TEST(FederatedAveraging, GoesOnWithoutAWorkerAndEndsWithoutItsServer) {
+  LongRun run({"strategy.kind=federated_averaging"}, kWorkers + 1);
+  ASSERT_EQ(run.nodes().size(), kWorkers + 1);
+  kill(run.nodes()[2], SIGKILL);
+  const size_t before = run.evaluations();
+  EXPECT_TRUE(eventually([&] { return run.evaluations() > before + 3; }, 30));
+  kill(run.nodes()[kWorkers], SIGKILL);
+  const Ended ended = run.process().wait(30);
+  EXPECT_EQ(ended.exit_code, kExitPeerLost) << ended.err;
+  EXPECT_TRUE(has(ended.err, "lost rank " + std::to_string(kWorkers))) << ended.err;
+  run.expect_nothing_left();
+}
+
 // The nodes become ours when their launcher dies, so that they can be reaped.
 TEST(LauncherKilled, TakesItsNodesAlong) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);

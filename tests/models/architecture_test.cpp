@@ -14,9 +14,11 @@ ModelConfig kind(const std::string& name) { return {.kind = name}; }
 
 // A model of this kind, for data that it can take.
 Architecture example_of(const ModelEntry& entry) {
-  const std::vector<int64_t> shape =
-      entry.name == "transformer" ? std::vector<int64_t>{16} : std::vector<int64_t>{1, 28, 28};
-  return make_architecture(kind(std::string(entry.name)), shape, entry.name == "linear" ? 0 : 4);
+  const ModelConfig config = kind(std::string(entry.name));
+  const bool flat = entry.name == "transformer" || is_sparse(config);
+  const bool number = entry.name == "linear" || entry.name == "factorization";
+  return make_architecture(
+      config, flat ? std::vector<int64_t>{16} : std::vector<int64_t>{1, 28, 28}, number ? 0 : 4);
 }
 
 double layer_flops(const Architecture& a, const std::string& name) {

@@ -29,11 +29,13 @@ TEST(Optimizers, TheCatalogTellsTheNumberOfStateBuffers) {
   for (const OptimizerEntry& entry : optimizer_catalog()) {
     OptimizerConfig config = config_of(entry.name);
     const auto optimizer = make_optimizer(config, 10);
+    if (entry.name == "shampoo") continue;  // has matrices
     EXPECT_EQ(optimizer->state().size(), static_cast<size_t>(entry.slots)) << entry.name;
-    EXPECT_EQ(optimizer_slots(config), entry.slots);
     for (const auto slot : optimizer->state()) EXPECT_EQ(slot.size(), 10u);
+    const double values = optimizer_cost(config, 10).values;
+    EXPECT_EQ(values, 10 * (entry.slots + (entry.name == "lamb" ? 1 : 0)));
     config.clip_norm = 1;
-    EXPECT_EQ(optimizer_slots(config), entry.slots + 1);
+    EXPECT_EQ(optimizer_cost(config, 10).values, values + 10);
     EXPECT_EQ(make_optimizer(config, 10)->state().size(), static_cast<size_t>(entry.slots));
   }
 }
@@ -67,15 +69,18 @@ TEST(Optimizers, AFirstStepGoesAgainstTheGradient) {
   }
 }
 
-// Elements do not influence one another, so a buffer may be updated in parts: bitwise the same.
+// Tensors do not influence one another, nor do elements where the catalog does not say that tensors
+// matter, so a buffer may be updated in parts: bitwise the same.
 TEST(Optimizers, PartsGiveTheSameAsTheWhole) {
-  constexpr size_t kSize = 37, kCut = 13;
+  constexpr size_t kSize = 37, kCut = 13;  // 13 and 4 x 6
   for (const OptimizerEntry& entry : optimizer_catalog()) {
     OptimizerConfig config = config_of(entry.name);
     config.weight_decay = 0.01;
     std::vector<float> whole = random_values(kSize, 0), parts = whole;
-    const auto all = make_optimizer(config, kSize);
-    const auto left = make_optimizer(config, kCut), right = make_optimizer(config, kSize - kCut);
+    const Layout tensors(kSize, {{{kCut}, {0, kCut}}, {{4, 6}, {kCut, kSize}}});
+    const auto all = make_optimizer(config, entry.shaped ? tensors : Layout(kSize));
+    const auto left = make_optimizer(config, kCut),
+               right = make_optimizer(config, {kSize - kCut, {{{4, 6}, {0, kSize - kCut}}}});
     for (uint32_t step = 0; step < 10; ++step) {
       const std::vector<float> g = random_values(kSize, 1 + step);
       all->step(whole, g, 0.1);
@@ -88,13 +93,14 @@ TEST(Optimizers, PartsGiveTheSameAsTheWhole) {
 
 TEST(Optimizers, StateIsAllThatTheNextStepDependsOn) {
   for (const OptimizerEntry& entry : optimizer_catalog()) {
-    if (entry.name.starts_with("adam")) continue;  // depends on the number of steps too
+    if (entry.name.starts_with("adam") || entry.name == "lamb")
+      continue;  // depends on the number of steps too
     std::vector<float> x = random_values(20, 0);
     const auto first = make_optimizer(config_of(entry.name), 20);
     for (uint32_t step = 0; step < 5; ++step) first->step(x, random_values(20, 1 + step), 0.1);
     const auto second = make_optimizer(config_of(entry.name), 20);
     for (size_t i = 0; i < first->state().size(); ++i)
-      std::copy_n(first->state()[i].begin(), 20, second->state()[i].begin());
+      std::copy(first->state()[i].begin(), first->state()[i].end(), second->state()[i].begin());
     std::vector<float> y = x;
     first->step(x, random_values(20, 9), 0.1);
     second->step(y, random_values(20, 9), 0.1);
@@ -209,8 +215,10 @@ TEST(Optimizers, OnlyTheKeysInUseAreShown) {
       EXPECT_TRUE(shows(config, key)) << entry.name << ' ' << key;
     EXPECT_EQ(shows(config, "momentum"), entry.name == "momentum" || entry.name == "nesterov");
     EXPECT_EQ(shows(config, "decay"), entry.name == "rmsprop");
-    EXPECT_EQ(shows(config, "beta2"), entry.name.starts_with("adam"));
-    EXPECT_EQ(shows(config, "eps"), entry.name.starts_with("ad") || entry.name == "rmsprop");
+    EXPECT_EQ(shows(config, "beta2"), entry.name.starts_with("adam") || entry.name == "lamb");
+    EXPECT_EQ(shows(config, "eps"),
+              entry.name.starts_with("ad") || entry.name == "rmsprop" || entry.shaped);
+    EXPECT_EQ(shows(config, "root_every"), entry.name == "shampoo");
   }
   OptimizerConfig config;
   EXPECT_FALSE(shows(config, "step_epochs") || shows(config, "final_fraction"));

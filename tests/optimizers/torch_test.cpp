@@ -143,5 +143,95 @@ TEST(AgainstTorch, MomentumDiffersOnceTheRateChanges) {
   }
 }
 
+// PyTorch has neither: their papers' formulas, on tensors of double.
+std::vector<at::Tensor> random_tensors(const std::vector<std::vector<int64_t>>& shapes,
+                                       const at::Tensor& flat) {
+  std::vector<at::Tensor> tensors;
+  int64_t begin = 0;
+  for (const auto& shape : shapes) {
+    int64_t size = 1;
+    for (const int64_t length : shape) size *= length;
+    tensors.push_back(flat.slice(0, begin, begin + size).to(torch::kDouble).view(shape).clone());
+    begin += size;
+  }
+  return tensors;
+}
+
+const std::vector<std::vector<int64_t>> kShapes = {{6, 3, 3, 4}, {6}, {20, 36}, {20}, {41}};
+
+Layout layout_of_shapes() {
+  std::vector<Tensor> tensors;
+  size_t begin = 0;
+  for (const auto& shape : kShapes) {
+    size_t size = 1;
+    for (const int64_t length : shape) size *= static_cast<size_t>(length);
+    tensors.push_back({shape, {begin, begin + size}});
+    begin += size;
+  }
+  return {begin, tensors};
+}
+
+using Update = std::function<void(size_t tensor, at::Tensor& x, const at::Tensor& g, int step)>;
+
+void compare(const OptimizerConfig& config, const Update& update) {
+  const Layout layout = layout_of_shapes();
+  ASSERT_EQ(layout.size, kSize);
+  const at::Tensor start = random_tensor(0);
+  std::vector<float> ours(start.data_ptr<float>(), start.data_ptr<float>() + kSize);
+  std::vector<at::Tensor> theirs = random_tensors(kShapes, start);
+  const auto optimizer = make_optimizer(config, layout);
+  for (int step = 1; step <= kSteps; ++step) {
+    const at::Tensor gradient = random_tensor(static_cast<uint32_t>(step));
+    const std::vector<at::Tensor> g = random_tensors(kShapes, gradient);
+    for (size_t i = 0; i < theirs.size(); ++i) update(i, theirs[i], g[i], step);
+    optimizer->step(ours, {gradient.data_ptr<float>(), kSize}, config.lr);
+  }
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& tensor : theirs) flat.push_back(tensor.flatten().to(torch::kFloat));
+  EXPECT_LT(worst_difference(ours, at::cat(flat)), 1e-5);
+}
+
+TEST(AgainstTorch, LambFollowsItsPaper) {
+  OptimizerConfig config = config_of("lamb", 0.01, 0.1);
+  std::vector<at::Tensor> m(kShapes.size()), v(kShapes.size());
+  compare(config, [&](size_t i, at::Tensor& x, const at::Tensor& g, int step) {
+    m[i] = step == 1 ? 0.1 * g : 0.9 * m[i] + 0.1 * g;
+    v[i] = step == 1 ? 0.001 * g * g : 0.999 * v[i] + 0.001 * g * g;
+    const at::Tensor u = m[i] / (1 - std::pow(0.9, step)) /
+                             ((v[i] / (1 - std::pow(0.999, step))).sqrt() + config.eps) +
+                         0.1 * x;
+    x = x - 0.01 * (x.norm() / u.norm()) * u;
+  });
+}
+
+TEST(AgainstTorch, ShampooFollowsItsPaper) {
+  OptimizerConfig config = config_of("shampoo", 0.05);
+  config.eps = 1e-3;
+  config.root_every = 3;
+  std::vector<std::vector<at::Tensor>> moments(kShapes.size()), roots(kShapes.size());
+  compare(config, [&](size_t t, at::Tensor& x, const at::Tensor& g, int step) {
+    const int64_t order = g.dim();
+    if (step == 1)
+      for (int64_t i = 0; i < order; ++i)
+        moments[t].push_back(config.eps * at::eye(g.size(i), torch::kDouble));
+    at::Tensor turned = g;
+    for (int64_t i = 0; i < order; ++i) {
+      const auto at_i = static_cast<size_t>(i);
+      std::vector<int64_t> others;
+      for (int64_t j = 0; j < order; ++j)
+        if (j != i) others.push_back(j);
+      moments[t][at_i] = moments[t][at_i] + at::tensordot(g, g, others, others);
+      if (step % 3 == 1) {
+        const auto [values, vectors] = at::linalg_eigh(moments[t][at_i]);
+        roots[t].resize(static_cast<size_t>(order));
+        roots[t][at_i] = at::matmul(vectors * values.pow(-0.5 / static_cast<double>(order)),
+                                    vectors.transpose(0, 1));
+      }
+      turned = at::tensordot(roots[t][at_i], turned, {1}, {i}).movedim(0, i);
+    }
+    x = x - 0.05 * turned;
+  });
+}
+
 }  // namespace
 }  // namespace tutti

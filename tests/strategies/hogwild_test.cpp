@@ -46,6 +46,40 @@ TEST(Hogwild, LearnsTogetherAndEndsAlike) {
   }
 }
 
+Settings ratings_task() {
+  return {"task.data={kind=\"synthetic-ratings\", samples=6000, users=60, items=40, rank=2}",
+          "task.model={kind=\"factorization\", rank=3}",
+          "task.global_batch=32",
+          "task.epochs=2",
+          "optimizer.lr=0.05",
+          "cluster.timeout=60"};
+}
+
+// On rows only what a batch touches is read and written, which for these optimizers is all.
+TEST(Hogwild, OneWorkerOnRowsIsSolo) {
+  const Settings solo = {"strategy.kind=solo", "cluster.fabric=process", "cluster.workers=1"};
+  for (const char* optimizer : {"sgd", "adagrad"}) {
+    const Settings task = ratings_task() + Settings{"optimizer.kind=" + std::string(optimizer)};
+    const std::vector<float> expected = parameters_after(task + solo);
+    const std::vector<float> actual = parameters_after(task + hogwild(1));
+    // Two roundings more per step, of values below 4, in 304 steps that do not amplify them much.
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 304 * 2 * std::ldexp(4.0, -24)) << optimizer;
+  }
+}
+
+TEST(Hogwild, LearnsOnSharedRows) {
+  const RunRecord record =
+      run(ratings_task() + hogwild(3) +
+          Settings{"task.epochs=12", "optimizer.kind=adagrad", "optimizer.lr=0.2"});
+  ASSERT_EQ(record.status, "done") << record.error;
+  const auto& rows = record.nodes[0].evaluations;
+  ASSERT_GE(rows.size(), 2u);
+  EXPECT_LT(rows.back().quality, 0.25);  // the variance of the ratings is about 0.43
+  for (const NodeReport& node : record.nodes)
+    EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
+}
+
 TEST(Hogwild, StopsEverywhereAtTheTarget) {
   const RunRecord record = run(logistic_task() + hogwild(2) +
                                Settings{"task.epochs=2000", "task.eval_every=0.5",

@@ -59,8 +59,9 @@ inline std::string endless_job() {
          "timeout = 60\n";
 }
 
-// How soon a run is over that was told to stop or lost a node: milliseconds, and on a machine that is
-// busy with other things more. Well below the 10 s after which a node that does not react is killed.
+// How soon a run is over that was told to stop or lost a node: milliseconds, and on a machine that
+// is busy with other things more. Well below the 10 s after which a node that does not react is
+// killed.
 inline constexpr double kSoonS = 6;
 
 // How many times a run that goes on has measured its quality.

@@ -267,6 +267,20 @@ class Report(unittest.TestCase):
         self.assertIn("no other strategy", self.find(".verdict")[0].text)
         self.expect_quiet()
 
+    def test_clients_of_a_federation_are_drawn_where_there_are_any(self):
+        comparison = fixture.comparison()
+        self.open(comparison, "no-clients")
+        self.assertFalse(self.find("#clients")[0].is_displayed())
+        comparison["strategies"][0]["clients"] = {
+            "columns": ["client", "samples", "<b>shirt</b>", "bag"],
+            "rows": [[0, 30, 10, 20], [1, 5, 5, 0], [2, 8, 8, 0]]}
+        self.open(comparison, "clients")
+        self.assertTrue(self.find("#clients")[0].is_displayed())
+        self.assertEqual(len(self.find("#client-labels .drawing svg rect")), 4)
+        self.assertEqual(len(self.find("#client-labels .drawing svg .lane")), 3)
+        self.assertIn("<b>shirt</b>", self.find("#client-labels .legend")[0].text)
+        self.expect_quiet()
+
     def test_many_nodes_are_drawn_in_groups(self):
         many = fixture.comparison()
         ring = many["strategies"][1]

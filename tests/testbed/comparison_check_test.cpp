@@ -52,6 +52,8 @@ TEST(ComparisonCheck, NamesPlaceAndRemedy) {
   expect_refused("/strategies/0/series/0/loss/1", "x", {"strategies[0].series[0].loss[1]"});
   expect_refused("/strategies/0/timeline/0/intervals/1", {"wait", 2, 1}, {"intervals[1]"});
   expect_refused("/strategies/0/links/0", {0, 1}, {"strategies[0].links[0]"});
+  expect_refused("/strategies/0/clients", {{"columns", {"client"}}, {"rows", {{0, 1}}}},
+                 {"strategies[0].clients.rows[0]", "a number for each column"});
   expect_refused("/strategies/0/nodes/1", {{"rank", "one"}}, {"strategies[0].nodes[1]"});
   expect_refused("/strategies/0", 5, {"strategies[0] is number, not an object"});
   EXPECT_NE(refusal(json::parse("{\"schema\": 1, ", nullptr, false)).find("not complete JSON"),

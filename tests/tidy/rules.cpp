@@ -98,17 +98,20 @@ const std::map<std::string, std::set<std::string>>& may_include() {
       {"codecs", {"core"}},
       {"collectives", {"core", "fabric", "codecs"}},
       {"optimizers", {"core"}},
+      {"sparse", {"core", "fabric", "optimizers"}},
       {"data", {"core"}},
       {"models", {"core", "data"}},
-      {"strategies", {"core", "fabric", "codecs", "collectives", "optimizers", "data", "models"}},
+      {"strategies",
+       {"core", "fabric", "codecs", "collectives", "optimizers", "sparse", "data", "models"}},
       {"jobs",
-       {"core", "fabric", "codecs", "collectives", "optimizers", "data", "models", "strategies"}},
+       {"core", "fabric", "codecs", "collectives", "optimizers", "sparse", "data", "models",
+        "strategies"}},
       {"testbed",
-       {"core", "fabric", "codecs", "collectives", "optimizers", "data", "models", "strategies",
-        "jobs"}},
+       {"core", "fabric", "codecs", "collectives", "optimizers", "sparse", "data", "models",
+        "strategies", "jobs"}},
       {"cli",
-       {"core", "fabric", "codecs", "collectives", "optimizers", "data", "models", "strategies",
-        "jobs", "testbed"}}};
+       {"core", "fabric", "codecs", "collectives", "optimizers", "sparse", "data", "models",
+        "strategies", "jobs", "testbed"}}};
   return allowed;
 }
 

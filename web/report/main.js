@@ -2,6 +2,7 @@
 
 import {startAppendix} from "./appendix.js";
 import {startBars} from "./bars.js";
+import {startClients} from "./clients.js";
 import {startCurves} from "./curves.js";
 import {drawHeadline, drawMasthead} from "./headline.js";
 import {onChange} from "./model.js";
@@ -27,4 +28,5 @@ startPareto();
 startStaleness();
 startTimeline();
 startNetwork();
+startClients();
 startAppendix();

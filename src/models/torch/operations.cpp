@@ -250,6 +250,8 @@ std::unique_ptr<Operation> make_operation(const Architecture& architecture, size
     case LayerKind::kSkip:
     case LayerKind::kAdd:
       break;  // made in pairs
+    case LayerKind::kRows:
+      break;  // of sparse models, which do without LibTorch
   }
   TUTTI_CHECK(false);
   return nullptr;

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "strategies/averaging.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti::federated_averaging {
 
@@ -80,7 +81,8 @@ ClientTraining::Result ClientTraining::train(const Task& task, std::span<const f
   const bool arithmetic = !context_.node.clock().cost_only();
   const std::span<float> x = context_.model.parameters();
   on_vectors(context_, 2, x.size(), [&] { std::copy(start.begin(), start.end(), x.begin()); });
-  const auto optimizer = make_optimizer(context_.optimizer, x.size());
+  const Layout layout = layout_of(context_.model.architecture());
+  const auto optimizer = make_optimizer(context_.optimizer, layout);
   const auto samples = split_.of(static_cast<size_t>(task.client));
   ClientBatches batches(samples, batch_size_, task.client, context_.task.seed, arithmetic);
   Result result;
@@ -104,7 +106,7 @@ ClientTraining::Result ClientTraining::train(const Task& task, std::span<const f
     correct(start, correction);
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (arithmetic) optimizer->step(x, context_.model.gradients(), task.rate);
-    charge_update(context_, x.size());
+    charge_update(context_, layout);
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   return result;

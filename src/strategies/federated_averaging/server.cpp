@@ -177,8 +177,10 @@ void Server::update() {
     std::copy_n(parameters_->data(), size, next->data());
     optimizer_->step(next->span(), gradient.span(), config_.server.lr);
   });
-  if (!finite) throw DivergedError("the average update is not finite any more");
   parameters_ = std::move(next);
+  if (finite) return;
+  context_.log.warn(fmt::format("the average update of round {} is not finite", number_));
+  diverged_ = true;
 }
 
 void Server::measure() {

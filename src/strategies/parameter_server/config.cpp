@@ -25,10 +25,15 @@ void visit(Visitor& v, Config& c) {
   v.choice("rate", c.rate, {"constant", "staleness", "worker"},
            "how the learning rate follows delays: not, divided by the staleness of each gradient, "
            "or divided by how far its worker is behind the fastest");
-  v.choice("shards", c.shards, {"bytes", "layers"},
-           "how servers share the parameters: evenly, or at borders of layers");
+  v.choice("shards", c.shards, {"auto", "bytes", "layers"},
+           "how servers share the parameters: evenly, or at borders of layers, which auto does for "
+           "optimizers that need whole tensors");
   v.field("replicas", c.replicas, kNotNegative,
           "copies of each shard on other servers: as many servers may be lost");
+  v.field("snapshot_every", c.snapshot_every, kNotNegative,
+          "updates between two snapshots of every server in the folder of the run; 0: none");
+  v.field("resume", c.resume,
+          "folder of a run whose last snapshot to go on from; \"\": begin anew");
 }
 
 namespace {
@@ -67,6 +72,37 @@ void validate_prefetch(const Config& c) {
                       "more than 1; leave one of them out");
 }
 
+// Rows are pulled when it is known which, and one step at a time.
+void validate_sparse(const Config& c, const TaskConfig& task) {
+  const std::string model = fmt::format(
+      "task.model = \"{}\" moves the rows of each batch by "
+      "themselves",
+      task.model.kind);
+  if (c.pull_every > 1)
+    throw ConfigError("strategy.pull_every",
+                      fmt::format("{}, but strategy.pull_every = {} goes on without pulling; set "
+                                  "it to 1",
+                                  model, c.pull_every));
+  if (c.prefetch)
+    throw ConfigError("strategy.prefetch",
+                      model +
+                          ", and which the next one needs is not known ahead; leave "
+                          "strategy.prefetch out");
+  if (c.shards != "auto")
+    throw ConfigError("strategy.shards",
+                      fmt::format("{}, spread by their keys; strategy.shards = \"{}\" does not "
+                                  "apply, leave it out",
+                                  model, c.shards));
+  const auto refuse = [&](const std::string& key) {
+    throw ConfigError(
+        key, fmt::format("{}, and {} keeps only the parameters of dense models; leave it out",
+                         model, key));
+  };
+  if (c.replicas > 0) refuse("strategy.replicas");
+  if (c.snapshot_every > 0) refuse("strategy.snapshot_every");
+  if (!c.resume.empty()) refuse("strategy.resume");
+}
+
 }  // namespace
 
 void validate(const Config& c, const TaskConfig& task, const ClusterConfig& cluster) {
@@ -97,6 +133,7 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                     "\"{}\", where no gradient is stale",
                     c.rate, c.consistency));
   if (task.deterministic) validate_deterministic(c);
+  if (is_sparse(task.model)) validate_sparse(c, task);
   if (c.prefetch) validate_prefetch(c);
 }
 
@@ -107,6 +144,11 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                                   "but strategy.servers = {} hold a part each; use one server, or "
                                   "leave it out",
                                   optimizer.clip_norm, c.servers));
+  if (c.shards == "bytes" && needs_tensors(optimizer))
+    throw ConfigError("strategy.shards",
+                      fmt::format("strategy.shards = \"bytes\" cuts through tensors, which "
+                                  "optimizer.kind = \"{}\" needs as a whole; use layers or auto",
+                                  optimizer.kind));
 }
 
 }  // namespace tutti::parameter_server

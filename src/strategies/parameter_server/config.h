@@ -20,8 +20,10 @@ struct Config {
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
   bool prefetch = false;          // ask for the next parameters before this step's gradient
   std::string rate = "constant";  // constant | staleness | worker
-  std::string shards = "bytes";   // bytes | layers
+  std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
+  int64_t snapshot_every = 0;     // updates between two snapshots; 0: none
+  std::string resume = {};        // a run's folder: go on from its last snapshot
 };
 
 void visit(Visitor& visitor, Config& config);

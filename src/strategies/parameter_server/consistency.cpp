@@ -55,7 +55,7 @@ class Adaptive : public Ssp {
   explicit Adaptive(const Config& config, int64_t workers)
       : Ssp(config.staleness),
         executions_(config.executions),
-        most_(4 * std::max<int64_t>(1, config.staleness)),
+        most_(16 * std::max<int64_t>(1, config.staleness)),
         least_(config.prefetch ? 1 : 0),
         reports_(static_cast<size_t>(workers), -1) {}
 
@@ -77,7 +77,8 @@ class Adaptive : public Ssp {
       }
     if (count < present) return;
     const double mean = sum / static_cast<double>(count);
-    if (mean < kIdle) bound_ = std::min(bound_ + 1, most_);
+    // By a half: a worker that slows down is several steps behind by the time all have reported.
+    if (mean < kIdle) bound_ = std::min(bound_ + std::max<int64_t>(1, bound_ / 2), most_);
     if (mean > kBusy) bound_ = std::max(bound_ - 1, least_);
     std::fill(reports_.begin(), reports_.end(), -1.0);
   }

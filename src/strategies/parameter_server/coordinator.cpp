@@ -1,5 +1,6 @@
 #include "strategies/parameter_server/coordinator.h"
 
+#include <bit>
 #include <cmath>
 
 namespace tutti::parameter_server {
@@ -69,7 +70,10 @@ void Coordinator::lose(int worker) {
 }
 
 bool Coordinator::direct(int worker, bool final, const std::vector<int>& present, Reply& reply) {
-  if (!begun_ && consistency_.lockstep()) finished_ = !dealer_.deal_round(present);
+  if (!begun_ && resumed_ && consistency_.lockstep())
+    updated(version_, present);  // a measurement may have been due
+  else if (!begun_ && consistency_.lockstep())
+    finished_ = !dealer_.deal_round(present);
   begun_ = true;
   if (final && !evaluator_.active() && !final_measured_) {
     final_measured_ = true;
@@ -95,6 +99,26 @@ bool Coordinator::direct(int worker, bool final, const std::vector<int>& present
     rows_.pop_front();
     if (reply.kind == Reply::kDone && !rows_.empty()) reply.kind = Reply::kAgain;
   }
+  return true;
+}
+
+std::vector<int64_t> Coordinator::save() const {
+  std::vector<int64_t> saved = {std::bit_cast<int64_t>(progress_), std::bit_cast<int64_t>(steps_),
+                                std::bit_cast<int64_t>(next_evaluation_), samples_};
+  const std::vector<int64_t> hands = dealer_.save();
+  saved.insert(saved.end(), hands.begin(), hands.end());
+  return saved;
+}
+
+bool Coordinator::restore(int64_t version, std::span<const int64_t> saved) {
+  constexpr size_t kOwn = 4;
+  if (saved.size() < kOwn || !dealer_.restore(saved.subspan(kOwn))) return false;
+  progress_ = std::bit_cast<double>(saved[0]);
+  steps_ = std::bit_cast<double>(saved[1]);
+  next_evaluation_ = std::bit_cast<double>(saved[2]);
+  samples_ = saved[3];
+  version_ = version;
+  resumed_ = true;
   return true;
 }
 

@@ -28,6 +28,10 @@ class Coordinator {
   // What the worker is to do next; false: it has to wait.
   bool direct(int worker, bool final, const std::vector<int>& present, Reply& reply);
 
+  // How far training has come, for a snapshot that is taken before updated().
+  std::vector<int64_t> save() const;
+  bool restore(int64_t version, std::span<const int64_t> saved);
+
   int64_t evaluation() const { return evaluator_.id(); }
   int64_t samples() const { return samples_; }
   size_t left_in_epoch() const { return dealer_.left(); }
@@ -50,7 +54,7 @@ class Coordinator {
   double next_evaluation_;
   int64_t version_ = 0, measured_version_ = -1;
   int64_t samples_ = 0;
-  bool begun_ = false;
+  bool begun_ = false, resumed_ = false;
   bool finished_ = false;  // nobody gets another hand
   bool final_measured_ = false;
 };

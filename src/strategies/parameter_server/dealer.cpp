@@ -133,6 +133,43 @@ void Dealer::lose(int worker) {
   gone_[static_cast<size_t>(worker)] = true;
 }
 
+std::vector<int64_t> Dealer::save() const {
+  std::vector<int64_t> saved = {workers_, epoch_, static_cast<int64_t>(left_)};
+  const auto add = [&](const Position& position) {
+    saved.insert(saved.end(), {position.epoch, position.step, position.part});
+  };
+  add(position_);
+  for (const Position& position : own_) add(position);
+  std::vector<Hand> hands(returned_.begin(), returned_.end());  // whoever had them has to ask anew
+  for (const std::deque<Hand>& under_way : under_way_)
+    hands.insert(hands.end(), under_way.begin(), under_way.end());
+  std::sort(hands.begin(), hands.end());
+  hands.erase(std::unique(hands.begin(), hands.end()), hands.end());
+  for (const Hand& hand : hands)
+    saved.insert(saved.end(), {hand.epoch, hand.step, hand.steps, hand.part, hand.parts});
+  return saved;
+}
+
+bool Dealer::restore(std::span<const int64_t> saved) {
+  constexpr size_t kPosition = 3, kHand = 5;
+  const size_t fixed = 3 + kPosition * (1 + own_.size());
+  if (saved.size() < fixed || (saved.size() - fixed) % kHand != 0 || saved[0] != workers_)
+    return false;
+  epoch_ = saved[1];
+  left_ = static_cast<size_t>(saved[2]);
+  const auto position = [&](size_t i) {
+    const std::span<const int64_t> at = saved.subspan(3 + kPosition * i, kPosition);
+    return Position{at[0], at[1], static_cast<int>(at[2])};
+  };
+  position_ = position(0);
+  for (size_t i = 0; i < own_.size(); ++i) own_[i] = position(i + 1);
+  for (std::span<const int64_t> h = saved.subspan(fixed); !h.empty(); h = h.subspan(kHand))
+    returned_.push_back({static_cast<int32_t>(h[0]), static_cast<int32_t>(h[1]),
+                         static_cast<int32_t>(h[2]), static_cast<int32_t>(h[3]),
+                         static_cast<int32_t>(h[4])});
+  return true;
+}
+
 bool Dealer::exhausted() const {
   Position position = position_;
   if (!returned_.empty()) return false;

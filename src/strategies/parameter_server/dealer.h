@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "strategies/parameter_server/timetable.h"
@@ -31,6 +32,9 @@ class Dealer {
   void lose(int worker);                    // and all that it had under way
   size_t left() const { return left_; }     // hands of this epoch that are not accepted
   bool exhausted() const;                   // nothing left to draw
+  // What is left to deal, for a snapshot; in lockstep before the round that follows is dealt.
+  std::vector<int64_t> save() const;
+  bool restore(std::span<const int64_t> saved);  // false: it was of another cluster
 
  private:
   struct Position {

@@ -48,6 +48,13 @@ std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
   return shards;
 }
 
+std::vector<Range> make_shards(const Architecture& architecture, const Config& config,
+                               const OptimizerConfig& optimizer) {
+  const bool whole = config.shards == "auto" && needs_tensors(optimizer);
+  return make_shards(architecture, static_cast<size_t>(config.servers),
+                     whole ? "layers" : config.shards);
+}
+
 std::vector<Range> pieces_of(const Architecture& architecture, Range shard) {
   std::vector<Range> pieces;
   for (const Range ready : ready_ranges(architecture)) {

@@ -6,6 +6,7 @@
 
 #include "core/range.h"
 #include "models/architecture.h"
+#include "strategies/parameter_server/config.h"
 
 namespace tutti::parameter_server {
 
@@ -13,6 +14,10 @@ namespace tutti::parameter_server {
 // "layers": cut at borders of parameters only, so that the largest is as small as possible.
 std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
                                const std::string& by);
+
+// As the settings say; optimizers that need whole tensors get them.
+std::vector<Range> make_shards(const Architecture& architecture, const Config& config,
+                               const OptimizerConfig& optimizer);
 
 // The pieces of `shard` in which a backward pass makes its gradients ready, last layers first.
 std::vector<Range> pieces_of(const Architecture& architecture, Range shard);

@@ -6,17 +6,22 @@
 
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 
-Link::Link(Context& context, const Ring& ring, int shard, Range range, std::span<float> incoming)
+Link::Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
+           std::span<float> incoming)
     : context_(context),
+      config_(config),
       node_(context.node),
       ring_(ring),
       shard_(shard),
       server_(ring.head(shard)),
       range_(range),
-      incoming_(incoming.subspan(range.begin, range.size())) {
+      parameters_(incoming.size()),
+      incoming_(incoming.subspan(range.begin, range.size())),
+      arrived_(incoming_) {
   if (server_ == kAnyRank) turn_to_heir(kAnyRank);
 }
 
@@ -27,11 +32,13 @@ void Link::request(Request request) {
   if (request.flags & Request::kPush) {
     request.version = version_;
     request.read_s = read_s_;
+    request.offset = static_cast<int64_t>(outbox_offset(parameters_, config_, pushes_));
     ++pushes_;
     push_sequence_ = sequence_;
   }
   if (request.flags & Request::kPull) {
     TUTTI_CHECK(missing_ == 0);
+    if (context_.window) request.flags |= Request::kReads;
     request_ = request;
     pushed_before_ = pushes_;
     pull_sequence_ = sequence_;
@@ -47,7 +54,7 @@ void Link::expect_reply() {
   handles_.clear();
   handles_.push_back(node_.endpoint().receive(
       server_, reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
-  if (!(request_.flags & Request::kHeaderOnly) && !range_.empty())
+  if (!(request_.flags & Request::kHeaderOnly) && !incoming_.empty() && !shares_)
     handles_.push_back(
         node_.endpoint().receive(server_, parameters_tag(stream), writable_bytes_of(incoming_)));
   missing_ = handles_.size();
@@ -66,6 +73,12 @@ void Link::send_gradients(size_t piece, std::span<const std::byte> data) {
   const uint64_t stream = ring_.stream(shard_, push_sequence_);
   sending_.push_back(node_.endpoint().send(server_, gradient_tag(stream, piece), data));
   if (has_heirs()) sent_.back().gradients.push_back({piece, data});
+}
+
+void Link::send_keys(std::span<const uint64_t> keys) {
+  if (!keys.empty())
+    sending_.push_back(
+        node_.endpoint().send(server_, keys_tag(ring_.stream(shard_, sequence_)), bytes_of(keys)));
 }
 
 void Link::finish_sending() {
@@ -126,11 +139,12 @@ bool Link::ended(size_t index, const Completion& completion) {
   --missing_;
   if (index == 0) {
     check(reply_, bytes);
-    if (reply_.elements == 0) missing_ = 0;  // no parameters will follow
-  } else if (bytes != range_.size() * sizeof(float)) {
+    if (reply_.offset >= 0) find_in_window();
+    if (reply_.elements == 0 || reply_.offset >= 0) missing_ = 0;  // no parameters will follow
+  } else if (bytes != incoming_.size() * sizeof(float)) {
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("rank {} sent {} bytes of parameters instead of {}", server_,
-                                  bytes, range_.size() * sizeof(float)));
+                                  bytes, incoming_.size() * sizeof(float)));
   }
   if (missing_ > 0) return false;
   arrived_s_ = node_.clock().now();
@@ -143,8 +157,34 @@ bool Link::ended(size_t index, const Completion& completion) {
   return true;
 }
 
+void Link::find_in_window() {
+  if (context_.window)
+    arrived_ = floats_in(*context_.window, server_, reply_.offset, range_.size());
+  if (!context_.window || arrived_.empty())
+    throw FabricError(
+        FabricError::Kind::kProtocol, server_,
+        fmt::format("rank {} says that its parameters lie outside of its window", server_));
+  shares_ = true;
+}
+
+void Link::leave_gradients(Range range, std::span<const float> gradients) {
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  const auto offset = static_cast<int64_t>(outbox_offset(parameters_, config_, pushes_));
+  const std::span<float> outbox =
+      floats_in(*context_.window, node_.endpoint().rank(), offset, parameters_);
+  if (!node_.clock().cost_only())
+    std::copy_n(gradients.begin() + static_cast<std::ptrdiff_t>(range.begin), range.size(),
+                outbox.begin() + static_cast<std::ptrdiff_t>(range.begin));
+  node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(range.size())});
+}
+
+void Link::read(std::span<float> parameters) const {
+  std::copy(arrived_.begin(), arrived_.end(),
+            parameters.begin() + static_cast<std::ptrdiff_t>(range_.begin));
+}
+
 void Link::check(const Reply& reply, size_t bytes) {
-  const std::string fault = fault_of(reply, bytes, pull_sequence_, range_.size());
+  const std::string fault = fault_of(reply, bytes, pull_sequence_, incoming_.size());
   if (!fault.empty())
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("the reply of rank {} cannot be meant: {}", server_, fault));

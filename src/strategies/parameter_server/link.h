@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/messages.h"
 #include "strategies/parameter_server/ring.h"
 #include "strategies/strategy.h"
@@ -20,17 +21,25 @@ namespace tutti::parameter_server {
 class Link {
  public:
   // `incoming` is where parameters arrive; all of them, `range` is this shard.
-  Link(Context& context, const Ring& ring, int shard, Range range, std::span<float> incoming);
+  Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
+       std::span<float> incoming);
 
   Rank server() const { return server_; }
+  // Where the parameters of the next pull arrive, if not where those of all pulls do.
+  void expect(std::span<float> incoming) { incoming_ = incoming; }
   Range range() const { return range_; }
 
   // Sends `request` with everything filled in that belongs to this link. A pull's reply is awaited
   // from now on.
   void request(Request request);
+  // True when the server was seen to share memory with this worker. Its gradients are then left
+  // for it before the push is requested with kOutbox: `range` of all of them.
+  bool shares() const { return shares_; }
+  void leave_gradients(Range range, std::span<const float> gradients);
   // A piece of the gradients of the last push; `data` must stay until the next finish_sending().
   void send_gradients(size_t piece, std::span<const std::byte> data);
-  void finish_sending();  // blocks until the buffers of all sends are free
+  void send_keys(std::span<const uint64_t> keys);  // of the last request; likewise
+  void finish_sending();                           // blocks until the buffers of all sends are free
   bool has_heirs() const { return ring_.replicas() > 0; }
   // `lost` was the server, unless this was noticed before: goes on with the next one. Throws when
   // every copy is lost.
@@ -42,6 +51,8 @@ class Link {
   // Receive `index` has ended. True when the reply is complete; false: wait for the rest.
   bool ended(size_t index, const Completion& completion);
   const Reply& reply() const { return reply_; }
+  // Copies the parameters that came with a reply last to their place among `parameters`.
+  void read(std::span<float> parameters) const;
 
   // Of the parameters that were read last: updates in them, and when that was.
   int64_t version() const { return version_; }
@@ -67,14 +78,18 @@ class Link {
   bool sends_are_done();
   void copy_gradients(Sent& sent);
   void check(const Reply& reply, size_t bytes);
+  void find_in_window();
 
   Context& context_;
+  const Config& config_;
   Node& node_;
   const Ring& ring_;
   int shard_;
   Rank server_;
   Range range_;
+  size_t parameters_;  // of all servers
   std::span<float> incoming_;
+  std::span<const float> arrived_;  // there, or in the server's window
   Request request_;
   Reply reply_;
   uint64_t sequence_ = 0, push_sequence_ = 0, pull_sequence_ = 0;
@@ -85,6 +100,7 @@ class Link {
   double read_s_ = 0, arrived_s_ = 0;
   size_t missing_ = 0;  // receives of the reply that have not ended
   bool snapshot_ = false;
+  bool shares_ = false;
   std::vector<Handle> handles_;  // the reply, the parameters
   std::vector<Handle> sending_;
   std::deque<Sent> sent_;  // must stay in place until they are sent, and acknowledged

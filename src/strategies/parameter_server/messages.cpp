@@ -19,6 +19,23 @@ std::string fault_of(const Hand& hand, int most_parts) {
   return "";
 }
 
+// Of a sparse model rows are all that is ever asked for.
+std::string fault_of_rows(const Request& request, uint64_t rows) {
+  if (request.keys < 0 || static_cast<uint64_t>(request.keys) > rows)
+    return fmt::format("{} keys of {} rows", request.keys, rows);
+  const bool asks = request.flags & Request::kRows;
+  const uint32_t without = Request::kPush | Request::kHeaderOnly | Request::kInParts;
+  if (asks && (rows == 0 || !(request.flags & Request::kPull) || request.flags & without))
+    return "rows that cannot be asked for";
+  const bool names_keys = asks || request.flags & Request::kPush;
+  if (request.keys > 0 && !names_keys) return "keys of nothing";
+  if (rows > 0 && request.flags & Request::kPull && !asks &&
+      !(request.flags & Request::kHeaderOnly))
+    return "a pull of all rows at once";
+  if (rows > 0 && request.flags & Request::kInParts) return "rows in parts";
+  return "";
+}
+
 std::string fault_of_push(const Request& request, const RequestLimits& limits) {
   if (request.version < 0 || request.version > limits.version)
     return fmt::format("a gradient of version {} at version {}", request.version, limits.version);
@@ -52,6 +69,7 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
     return "numbers out of range";
   if (std::isnan(request.occupancy) || request.occupancy > 1.5) return "no share of time";
   if (request.share.begin > request.share.end) return "no such share of an evaluation";
+  if (std::string fault = fault_of_rows(request, limits.rows); !fault.empty()) return fault;
   return request.flags & Request::kPush ? fault_of_push(request, limits) : "";
 }
 
@@ -69,6 +87,7 @@ std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64
   if (reply.kind < Reply::kCompute || reply.kind > Reply::kDiverged) return "an unknown kind";
   if (reply.sequence != sequence) return "an answer to another request";
   if (reply.elements != 0 && reply.elements != elements) return "another number of parameters";
+  if (reply.offset < -1 || (reply.offset >= 0 && reply.elements == 0)) return "no such place";
   if (reply.task.begin > reply.task.end) return "no such share of an evaluation";
   if (reply.kind == Reply::kCompute && reply.hand.steps > 0 && reply.hand.parts < 1)
     return "no such part of a batch";

@@ -60,8 +60,11 @@ struct Request {
     kDecision = 256,  // of the coordinator: which gradients make up step `version`
     kKeep = 512,    // of the coordinator: keep the parameters of `version` for evaluation share.id
     kAhead = 1024,  // pull: for the step after the one whose gradient is under way
-    kGoodbye = 2048,  // it has the final parameters
-    kKnownFlags = 4095,
+    kGoodbye = 2048,    // it has the final parameters
+    kRows = 1 << 16,    // pull: of a sparse model, the rows whose keys follow
+    kOutbox = 1 << 20,  // push: the gradients lie at `offset` of its window, nothing follows
+    kReads = 1 << 21,   // pull: it can read parameters from the server's window
+    kKnownFlags = 4095 | kRows | kOutbox | kReads,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -76,7 +79,10 @@ struct Request {
   int32_t steps = 0;      // push: how many steps' gradients it sums up
   int32_t count = 0;      // decision: how many gradients
   int32_t shard = 0;      // which part of the parameters it is about
-  int64_t samples = 0;    // push: in all of them
+  int32_t keys = 0;       // sparse: how many keys follow, and of a push as many rows
+  int32_t unused = 0;
+  int64_t samples = 0;  // push: in all of them
+  int64_t offset = 0;   // push: kOutbox
   EvaluationShare share;
 };
 
@@ -94,7 +100,8 @@ struct Reply {
   uint32_t magic = kMagic;
   uint32_t kind = kCompute;
   uint64_t sequence = 0;  // of the request
-  uint64_t elements = 0;  // of the parameters that follow
+  uint64_t elements = 0;  // of the parameters that follow, or that lie
+  int64_t offset = -1;    // here in the server's window
   int64_t version = 0;    // updates in them
   int64_t oldest = 0;     // pushes of the slowest worker in them
   int64_t accounted = 0;  // pushes of this worker in them, or dropped
@@ -120,6 +127,7 @@ struct RequestLimits {
   int successors = 0;  // servers after the coordinator that may become it
   int shards = 1;
   int64_t version = 0;  // of its parameters
+  uint64_t rows = 0;    // of a sparse model; 0: a dense one
 };
 
 // Why the request cannot be meant, or "". `bytes` is what has arrived of it, and of the `count`
@@ -135,6 +143,7 @@ std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64
 inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
 inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
 inline Tag parameters_tag(uint64_t stream) { return {Purpose::kParameters, stream}; }
+inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
 inline Tag gradient_tag(uint64_t stream, size_t part) { return {Purpose::kGradient, stream, part}; }
 
 }  // namespace tutti::parameter_server

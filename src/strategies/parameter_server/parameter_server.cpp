@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/row_worker.h"
 #include "strategies/parameter_server/server_node.h"
+#include "strategies/parameter_server/shared_memory.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
 
@@ -44,20 +46,23 @@ class ParameterServer : public Strategy {
   bool goes_on_without(std::string_view role, Rank) const override {
     return role != kServer || config_.replicas > 0;
   }
+  bool moves_rows() const override { return true; }
 
   std::string equivalence(const TaskConfig& task) const override {
+    // Of a sparse model it depends on the optimizer whether rows that are not touched rest.
+    if (is_sparse(task.model)) return "";
     return config_.consistency == "bsp" && config_.pull_every == 1 ? synchronous_class(task) : "";
   }
 
   StepCost step_cost(const Plan& plan) const override {
+    if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_.servers);
     const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
     const auto count = static_cast<double>(plan.architecture.parameter_count);
     const auto workers = static_cast<double>(plan.cluster.workers);
     const double pulls = 1.0 / static_cast<double>(config_.pull_every);
     StepCost worker, server;
     size_t largest = 0;
-    for (const Range shard :
-         ps::make_shards(plan.architecture, static_cast<size_t>(config_.servers), config_.shards)) {
+    for (const Range shard : ps::make_shards(plan.architecture, config_, plan.optimizer)) {
       const double pieces =
           plan.task.deterministic || config_.pull_every > 1
               ? 1.0
@@ -89,8 +94,11 @@ class ParameterServer : public Strategy {
   }
 
   void run(Context& context) const override {
+    context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       ps::ServerNode(context, config_).run();
+    else if (context.model.architecture().row_width > 0)
+      ps::RowWorker(context, config_).run();
     else
       ps::Worker(context, config_).run();
   }

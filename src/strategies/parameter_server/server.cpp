@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -18,8 +19,8 @@ constexpr size_t kMostQueued = 8;
 constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
 Range range_of(const Context& context, const Config& config, int shard) {
-  const auto shards =
-      make_shards(context.model.architecture(), static_cast<size_t>(config.servers), config.shards);
+  if (context.model.architecture().row_width > 0) return {0, 0};  // its rows go by their keys
+  const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
   return shards[static_cast<size_t>(shard)];
 }
 
@@ -42,6 +43,7 @@ Server::Server(Context& context, const Config& config, const Ring& ring, int sha
       workers_(static_cast<size_t>(context.cluster.workers)) {
   if (shard == 0)
     coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);
+  if (!config.resume.empty()) resume();
 }
 
 bool Server::over() const {
@@ -65,8 +67,12 @@ void Server::handle(Rank from, const Request& request, size_t bytes, std::vector
       deferred_.push_back({from, request, bytes, std::move(decided)});
     return;
   }
-  const RequestLimits limits{static_cast<int>(workers_.size()), ring_.first_server(),
-                             ring_.replicas(), ring_.servers(), version_};
+  const RequestLimits limits{static_cast<int>(workers_.size()),
+                             ring_.first_server(),
+                             ring_.replicas(),
+                             ring_.servers(),
+                             version_,
+                             context_.model.architecture().rows()};
   std::string fault = fault_of(request, bytes, from, limits);
   if (fault.empty()) fault = fault_of(decided, limits.workers);
   const bool from_worker = from >= 0 && from < limits.workers;
@@ -100,6 +106,8 @@ void Server::process_queue(int index) {
     sender.queue.pop_front();
     if (request.flags & Request::kPush)
       begin_push(index, request);
+    else if (request.flags & Request::kRows)
+      receive_rows(index, request);
     else if (request.sequence <= sender.executed)
       answer_again(index, request);
     else
@@ -113,6 +121,8 @@ void Server::begin_push(int index, const Request& request) {
   if (!again && request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
   if (!again && (request.clock != sender.clock || sender.finished))
     return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
+  if (shard_.rows()) return receive_rows(index, request);
+  if (request.flags & Request::kOutbox) return take_outbox(index, request);
   const size_t slot = shard_.take_slot();
   const size_t element = shard_.element_bytes();
   const std::vector<Range> whole{shard_.range()};
@@ -128,6 +138,19 @@ void Server::begin_push(int index, const Request& request) {
     ++sender.push->pieces_left;
   }
   if (sender.push->pieces_left == 0) finish_push(index);
+}
+
+// The gradient lies where its worker computes: nothing has to arrive.
+void Server::take_outbox(int index, const Request& request) {
+  const size_t parameters = context_.model.parameters().size();
+  std::span<float> gradient;
+  if (context_.window && !context_.task.deterministic)
+    gradient = floats_in(*context_.window, index, request.offset, parameters);
+  if (gradient.size() != parameters) return refuse(index, "a gradient that lies nowhere");
+  const Range range = shard_.range();
+  worker(index).push =
+      Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
+  finish_push(index);
 }
 
 void Server::gradient_arrived(const Arrival& arrival, const Completion& completion) {
@@ -231,6 +254,7 @@ void Server::take(int index, const Request& request) {
     sender.pull = request;
     sender.waited = false;
     sender.heard = !replaying_;
+    if (request.flags & Request::kRows) take_keys(index, slot);
   }
   if (request.flags & Request::kFinal) sender.finished = true;
   if (request.flags & Request::kGoodbye) sender.done = true;

@@ -74,6 +74,7 @@ class Server {
     std::span<const float> parameters;  // of the reply
     Buffer<float> staging;              // parameters that travel while others change them
     std::vector<Handle> sending;
+    std::vector<uint64_t> keys;  // sparse: of the pull
   };
   struct Gathered {
     Request push;
@@ -102,6 +103,7 @@ class Server {
   bool follows(Worker& sender, uint64_t sequence) const;
   void process_queue(int index);
   void begin_push(int index, const Request& request);
+  void take_outbox(int index, const Request& request);
   void finish_push(int index);
   void answer_again(int index, const Request& request);
   void take_over();
@@ -116,6 +118,12 @@ class Server {
   void join(int index, uint32_t incarnation);
   void obey(const Request& bulletin, const std::vector<Decided>& decided);
 
+  // Of a sparse model.
+  void receive_rows(int index, const Request& request);
+  bool rows_make_sense(int index);
+  void take_keys(int index, size_t slot);
+  void answer_rows(int index, const Request& pull, Reply reply);
+
   // Updates.
   void take_push(int index, const Request& request, size_t slot);
   void update(std::span<const size_t> slots, double factor, double rate);
@@ -125,17 +133,23 @@ class Server {
   void repeat_orphans();
   void ask_to_repeat(const Hand& hand);
   bool everybody_waits() const;
+  bool forget_lost(std::vector<Decided>& decided);
   void close(std::vector<Gathered> chosen);
   void drop(const Gathered& gathered);
   void free(size_t slot);
   void updated();
   void announce(const Request& request, std::vector<Decided> decided = {});
 
+  // Snapshots.
+  void take_snapshot();
+  void resume();
+
   // Replies.
   void answer_all();
   void answer(int index);
   bool fill_reply(int index, const Request& pull, Reply& reply);
   void send_reply(int index, const Reply& reply, std::span<const float> parameters);
+  int64_t share(int index, std::span<const float> parameters);
   void release();
   void transmit(const Output& output);
 

@@ -43,9 +43,10 @@ ServerNode::ServerNode(Context& context, const Config& config)
     Context* its = &context;
     if (place > 0) {
       Recorder& recorder = recorders_.emplace_back();
-      its = &contexts_.emplace_back(Context{
-          context.node, context.task, context.cluster, context.optimizer, context.data,
-          context.model, context.window, context.watch, recorder, context.log, context.members});
+      its = &contexts_.emplace_back(Context{context.node, context.task, context.cluster,
+                                            context.optimizer, context.data, context.model,
+                                            context.window, context.watch, recorder, context.log,
+                                            context.members, context.folder});
     }
     servers_[shard] = std::make_unique<Server>(
         *its, config_, ring_, shard, inbox_,

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/server.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 
@@ -51,6 +52,7 @@ void Server::answer(int index) {
   }
   if (!fill_reply(index, pull, reply)) return;
   if (pull.flags & Request::kHeaderOnly) return send_reply(index, reply, {});
+  if (shard_.rows()) return answer_rows(index, pull, reply);
   send_reply(index, reply, pull.flags & Request::kSnapshot ? shard_.kept() : shard_.values());
 }
 
@@ -66,11 +68,12 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     return true;
   }
   const bool final = pull.flags & Request::kFinal;
+  const bool directs = coordinates() && !(pull.flags & Request::kRows);
   if (final) {
     // Everybody's last gradients come before everybody's last pull.
     if (!nobody_active_ || !gathered_.empty()) return false;
     reply.kind = Reply::kDone;
-    return !coordinates() || coordinator_->direct(index, true, present(false), reply);
+    return !directs || coordinator_->direct(index, true, present(false), reply);
   }
   if (version_ < pull.wanted) return false;
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
@@ -84,21 +87,26 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     asking.waited = true;
     return false;
   }
-  return !coordinates() || coordinator_->direct(index, false, present(true), reply);
+  return !directs || coordinator_->direct(index, false, present(true), reply);
 }
 
 // Leaves when the chain has all that it says (release).
 void Server::send_reply(int index, const Reply& reply, std::span<const float> parameters) {
   Worker& to = worker(index);
   const uint64_t sequence = to.pull->sequence;
+  const bool shares = context_.window && to.pull->flags & Request::kReads && !parameters.empty();
   to.pull.reset();
   to.reply = reply;
   to.reply.sequence = sequence;
   to.reply.elements = parameters.size();
   if (!to.heard) return;
   to.sending.clear();  // it asked again, so it has the last reply
+  if (shares) {
+    to.reply.offset = share(index, parameters);
+    parameters = {};
+  }
   // In lockstep the parameters stay as they are until everybody has them.
-  if (!parameters.empty() && !consistency_->lockstep()) {
+  if (!parameters.empty() && !consistency_->lockstep() && !shard_.rows()) {
     if (to.staging.size() == 0) to.staging = Buffer<float>(parameters.size());
     if (!node_.clock().cost_only())
       std::copy(parameters.begin(), parameters.end(), to.staging.span().begin());
@@ -108,6 +116,17 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
   }
   to.parameters = parameters;
   outputs_.push_back({chain_.last(), index, sequence});
+}
+
+// Where a worker of this host finds them in the window, in bytes.
+int64_t Server::share(int index, std::span<const float> parameters) {
+  if (consistency_->lockstep()) return 0;
+  const auto offset = static_cast<int64_t>(staging_offset(parameters.size(), index));
+  const std::span<float> staging =
+      floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size());
+  if (!node_.clock().cost_only()) std::copy(parameters.begin(), parameters.end(), staging.begin());
+  node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(parameters.size())});
+  return offset;
 }
 
 void Server::release() {

@@ -115,7 +115,11 @@ bool Server::settled() const {
                       [](const Worker& worker) { return worker.present && worker.unheard; });
 }
 
-void Server::close_chain() { input({.kind = Entry::kClosed}); }
+void Server::close_chain() {
+  if (const RowShard* rows = shard_.rows())
+    context_.recorder.count("rows_made", static_cast<int64_t>(rows->table().size()));
+  input({.kind = Entry::kClosed});
+}
 
 void Server::finish_sending() {
   for (Worker& worker : workers_)

@@ -9,6 +9,7 @@
 namespace tutti::parameter_server {
 
 void Server::finish_push(int index) {
+  if (shard_.rows() && !rows_make_sense(index)) return;
   Worker& sender = worker(index);
   const Push push = *sender.push;
   if (push.request.sequence > sender.executed)
@@ -74,6 +75,7 @@ void Server::apply_at_once(int index, const Request& push, size_t slot) {
   context_.recorder.applied(
       {.round = push.clock, .staleness = staleness, .age_s = node_.clock().now() - push.read_s});
   if (coordinates()) coordinator_->applied(index, push);
+  take_snapshot();
   updated();
 }
 
@@ -92,6 +94,7 @@ void Server::try_to_close() {
     if (chooses && !coordinates()) {
       const auto decision = decisions_.find(version_);
       if (decision == decisions_.end()) return;
+      if (shard_.rows() && forget_lost(decision->second)) continue;
       for (const Decided& decided : decision->second)
         for (const Gathered& gathered : gathered_)
           if (gathered.push.hand == decided.hand) chosen.push_back(gathered);
@@ -121,6 +124,20 @@ bool Server::may_close(const std::vector<Gathered>& chosen) const {
                       [](const Gathered& gathered) { return gathered.slot == kNoSlot; });
 }
 
+// Of a sparse model nobody can repeat what a lost worker was to send here: the step does without.
+// True when nothing is left of it.
+bool Server::forget_lost(std::vector<Decided>& decided) {
+  std::erase_if(decided, [&](const Decided& one) {
+    return !worker(one.worker).present &&
+           std::none_of(gathered_.begin(), gathered_.end(),
+                        [&](const Gathered& gathered) { return gathered.push.hand == one.hand; });
+  });
+  if (!decided.empty()) return false;
+  decisions_.erase(version_++);
+  updated();
+  return true;
+}
+
 bool Server::everybody_waits() const {
   return std::all_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
     return !worker.present || worker.finished || worker.pull;
@@ -141,7 +158,8 @@ void Server::repeat_orphans() {
   }
   if (!everybody_waits()) return;
   // Shares of their own go with their workers; the step has to do without.
-  if (context_.task.partition != "global") {
+  // So do rows: who is left has not read those that the lost worker touched.
+  if (context_.task.partition != "global" || shard_.rows()) {
     if (may_close(gathered_)) close(gathered_);
     return;
   }
@@ -201,6 +219,7 @@ void Server::close(std::vector<Gathered> chosen) {
   }
   for (const Gathered& late : std::exchange(gathered_, {})) drop(late);
   context_.recorder.count("steps_closed");
+  take_snapshot();
   updated();
 }
 

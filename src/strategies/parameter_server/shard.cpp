@@ -4,21 +4,52 @@
 
 #include "core/error.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
+#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
+namespace {
+
+constexpr size_t kBlock = 16384;  // values: a few such arrays fit every second-level cache
+
+// Where workers of the same host can read them, if there is such a place.
+std::span<float> place_of(Context& context, Range range) {
+  const std::span<float> own = context.model.parameters().subspan(range.begin, range.size());
+  if (!context.window) return own;
+  const std::span<float> shared =
+      floats_in(*context.window, context.node.endpoint().rank(), 0, range.size());
+  TUTTI_CHECK(shared.size() == own.size());
+  if (!context.node.clock().cost_only()) std::copy(own.begin(), own.end(), shared.begin());
+  return shared;
+}
+
+}  // namespace
 
 Shard::Shard(Context& context, Range range)
     : context_(context),
       range_(range),
+      layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
-      values_(context.model.parameters().subspan(range.begin, range.size())),
-      optimizer_(make_optimizer(context.optimizer, range.size())),
+      values_(place_of(context, range)),
+      rows_(context.model.architecture().row_width > 0 ? std::make_unique<RowShard>(context)
+                                                       : nullptr),
       gradient_(exact_ ? range.size() : 0),
-      kept_(range.size()) {}
+      kept_(range.size()) {
+  // Elements do not influence one another, unless tensors or the norm of the whole count.
+  const OptimizerConfig& optimizer = context.optimizer;
+  const bool whole = exact_ || needs_tensors(optimizer) || optimizer.clip_norm > 0;
+  const size_t size = range.size(), step = whole ? std::max<size_t>(1, size) : kBlock;
+  for (size_t begin = 0; begin < std::max<size_t>(1, size); begin += step) {
+    const Range block{begin, std::min(size, begin + step)};
+    blocks_.push_back({block, make_optimizer(optimizer, whole ? layout_ : Layout(block.size()))});
+  }
+}
 
 size_t Shard::take_slot() {
   if (free_.empty()) {
-    slots_.emplace_back(range_.size() * element_bytes());
+    Slot& slot = slots_.emplace_back();
+    slot.own = Buffer<std::byte>(range_.size() * element_bytes());
+    slot.bytes = slot.own.span();
     return slots_.size() - 1;
   }
   const size_t slot = free_.back();
@@ -26,44 +57,80 @@ size_t Shard::take_slot() {
   return slot;
 }
 
-std::span<std::byte> Shard::slot(size_t slot) { return slots_[slot].span(); }
+size_t Shard::lend_slot(std::span<float> gradient) {
+  TUTTI_CHECK(gradient.size() == range_.size() && !exact_);
+  if (free_lent_.empty()) {
+    free_lent_.push_back(slots_.size());
+    slots_.emplace_back().lent = true;
+  }
+  const size_t slot = free_lent_.back();
+  free_lent_.pop_back();
+  slots_[slot].bytes = writable_bytes_of(gradient);
+  return slot;
+}
+
+void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).push_back(slot); }
 
 std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty());
-  Clock& clock = context_.node.clock();
-  {
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (!clock.cost_only()) {
-      if (exact_)
-        sum_exactly(slots);
-      else
-        sum_floats(slots, static_cast<float>(factor));
-    }
-    if (slots.size() > 1 || exact_ || factor != 1)
-      clock.charge({.flops = 0,
-                    .memory_bytes = static_cast<double>(slots.size() + 1) *
-                                    static_cast<double>(range_.size() * element_bytes())});
+  if (rows_) {
+    rows_->apply(slots, factor, rate);
+    return {};
   }
-  const std::span<const float> gradient =
-      exact_ ? gradient_.span() : values_in<float>(slot(slots.front()));
-  apply(gradient, rate);
-  return gradient;
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  Clock& clock = context_.node.clock();
+  if (!clock.cost_only()) {
+    if (exact_) sum_exactly(slots);
+    for (const Block& block : blocks_)
+      step(block,
+           exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range),
+           rate);
+  }
+  if (slots.size() > 1 || exact_ || factor != 1)
+    clock.charge({.flops = 0,
+                  .memory_bytes = static_cast<double>(slots.size() + 1) *
+                                  static_cast<double>(range_.size() * element_bytes())});
+  charge_update(context_, layout_);
+  if (exact_) return gradient_.span();
+  if (slots_[slots.front()].lent) return {};
+  return values_in<float>(slot(slots.front()));
 }
 
 void Shard::apply(std::span<const float> gradient, double rate) {
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  if (!context_.node.clock().cost_only()) optimizer_->step(values_, gradient, rate);
-  charge_update(context_, range_.size());
+  if (!context_.node.clock().cost_only())
+    for (const Block& block : blocks_)
+      step(block, gradient.subspan(block.range.begin, block.range.size()), rate);
+  charge_update(context_, layout_);
 }
 
-void Shard::sum_floats(std::span<const size_t> slots, float factor) {
-  const std::span<float> sum = values_in<float>(slot(slots.front()));
-  for (const size_t other : slots.subspan(1)) {
-    const std::span<const float> more = values_in<float>(slot(other));
+void Shard::step(const Block& block, std::span<const float> gradient, double rate) {
+  block.optimizer->step(values_.subspan(block.range.begin, block.range.size()), gradient, rate);
+}
+
+std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float factor, Range block) {
+  const auto part = [&](size_t slot) {
+    return values_in<float>(slots_[slot].bytes).subspan(block.begin, block.size());
+  };
+  const std::span<float> first = part(slots.front());
+  if (slots.size() == 1 && factor == 1) return first;
+  const bool lent = slots_[slots.front()].lent;
+  if (lent && gradient_.size() == 0) gradient_ = Buffer<float>(blocks_.front().range.size());
+  const std::span<float> sum = lent ? gradient_.span().first(block.size()) : first;
+  size_t added = 1;
+  if (lent && slots.size() > 1) {
+    const std::span<const float> second = part(slots[added++]);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
+  } else if (lent) {
+    std::copy(first.begin(), first.end(), sum.begin());
+  }
+  for (; added < slots.size(); ++added) {
+    const std::span<const float> more = part(slots[added]);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
   }
   if (factor != 1)
     for (float& value : sum) value *= factor;
+  return sum;
 }
 
 void Shard::sum_exactly(std::span<const size_t> slots) {
@@ -75,7 +142,15 @@ void Shard::sum_exactly(std::span<const size_t> slots) {
   round_all(sum, gradient_.span());
 }
 
+std::vector<std::span<float>> Shard::state() {
+  std::vector<std::span<float>> state = {values_};
+  for (const Block& block : blocks_)
+    for (const std::span<float> part : block.optimizer->state()) state.push_back(part);
+  return state;
+}
+
 void Shard::keep() {
+  if (rows_) return rows_->keep();
   if (!context_.node.clock().cost_only())
     std::copy(values_.begin(), values_.end(), kept_.span().begin());
   context_.node.clock().charge(

@@ -27,9 +27,9 @@ Worker::Worker(Context& context, const Config& config)
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
-  const auto shards = make_shards(architecture, static_cast<size_t>(config.servers), config.shards);
+  const auto shards = make_shards(architecture, config, context.optimizer);
   for (size_t i = 0; i < shards.size(); ++i) {
-    links_.emplace_back(context, ring_, static_cast<int>(i), shards[i], incoming_.span());
+    links_.emplace_back(context, config, ring_, static_cast<int>(i), shards[i], incoming_.span());
     pieces_.push_back(pieces_of(architecture, shards[i]));
   }
 }
@@ -39,17 +39,41 @@ void Worker::run() {
     train();
     finish();
   } catch (const DivergedError&) {
-    try {
-      for (Link& link : links_) {
-        Request leaving;
-        leaving.flags = Request::kLeave;
-        link.request(leaving);
-      }
-      for (Link& link : links_) link.finish_sending();
-    } catch (const FabricError& error) {  // the reason to leave is the other one
-      context_.log.warn(error.what());
-    }
+    leave();
     throw;
+  } catch (const FabricError& error) {
+    if (config_.snapshot_every == 0 || context_.folder.empty() ||
+        error.kind() != FabricError::Kind::kPeerLost || error.peer() < ring_.first_server())
+      throw;
+    throw with_loss(error);
+  }
+}
+
+// Snapshots are taken of every version that `snapshot_every` divides.
+FabricError Worker::with_loss(const FabricError& error) {
+  const int64_t version = coordinator().version();
+  const int64_t lost = version % config_.snapshot_every;
+  if (context_.node.endpoint().rank() == 0) context_.recorder.count("updates_lost", lost);
+  const std::string remedy =
+      version < config_.snapshot_every
+          ? std::string("no snapshot was taken yet")
+          : fmt::format(
+                "to go on after update {}, and without the {} since then, add "
+                "--set strategy.resume={}",
+                version - lost, lost, context_.folder);
+  return FabricError(error.kind(), error.peer(), fmt::format("{}; {}", error.what(), remedy));
+}
+
+void Worker::leave() {
+  try {
+    for (Link& link : links_) {
+      Request leaving;
+      leaving.flags = Request::kLeave;
+      link.request(leaving);
+    }
+    for (Link& link : links_) link.finish_sending();
+  } catch (const FabricError& error) {  // the reason to leave is the other one
+    context_.log.warn(error.what());
   }
 }
 
@@ -92,6 +116,7 @@ void Worker::finish() {
     again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
     coordinator().request(again);
   }
+  take_final();
   say_goodbye();
 }
 
@@ -137,7 +162,7 @@ double Worker::occupancy() {
 
 Request Worker::pull_request(const Link& link, uint32_t flags) const {
   Request request;
-  request.flags = Request::kPull | flags;
+  request.flags = Request::kPull | always_ | flags;
   request.bound = std::min(bound_, kMostBound);
   request.wanted = collects_ && began_ ? link.version() + 1 : 0;
   if (flags & Request::kPush) {
@@ -236,8 +261,7 @@ void Worker::record_step() {
 void Worker::commit() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!context_.node.clock().cost_only())
-    std::copy(incoming_.span().begin(), incoming_.span().end(),
-              context_.model.parameters().begin());
+    for (const Link& link : links_) link.read(context_.model.parameters());
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(incoming_.size())});
   for (Link& link : links_) link.use();

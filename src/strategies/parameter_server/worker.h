@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/error.h"
 #include "strategies/local_worker.h"
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/link.h"
@@ -19,12 +20,16 @@ namespace tutti::parameter_server {
 class Worker {
  public:
   Worker(Context& context, const Config& config);
+  virtual ~Worker() = default;
   void run();
 
- private:
+ protected:
   void train();
   void finish();
+  virtual void take_final() {}  // what else there is to fetch before it says goodbye
   void say_goodbye();
+  void leave();
+  FabricError with_loss(const FabricError& error);  // and what remains
 
   // Asking and waiting.
   void ask(uint32_t flags, const EvaluationShare& share = {});
@@ -32,16 +37,18 @@ class Worker {
   void await_replies();
   void await_version(int64_t version);
   void record_step();
-  void commit();
+  virtual void commit();
 
   // Computing.
-  void compute(const Hand& hand);
+  virtual void compute(const Hand& hand);
   void compute_and_push(const Hand& hand);
   void compute_and_accrue(const Hand& hand, bool push);
   void repeat(Link& link);
-  void push_whole(Link& link, const Request& request, std::span<const float> gradients);
+  void push_whole(Link& link, Request request, std::span<const float> gradients);
+  void send_whole(Link& link, const Request& request, std::span<const float> gradients);
   void push_pieces(Range ready);
   void evaluate(const EvaluationTask& task, uint32_t flags);
+  virtual void read_for(const EvaluationTask& task, uint32_t flags);
   void note_step(double loss, double rate);
   LocalWorker::Place place_of(const Hand& hand) const {
     return {hand.epoch, hand.step, hand.part, hand.parts};
@@ -66,6 +73,7 @@ class Worker {
   Ring ring_;
   std::deque<Link> links_;                  // one for each shard
   std::vector<std::vector<Range>> pieces_;  // of each link's range
+  uint32_t always_ = 0;                     // flags of every pull
   int64_t bound_ = 0;                       // as the coordinator said last
   int64_t steps_ = 0;                       // that this worker took
   int64_t accrued_steps_ = 0, accrued_samples_ = 0;

@@ -29,26 +29,27 @@ void Worker::compute_and_push(const Hand& hand) {
   accrued_hand_ = hand;
   accrued_steps_ = 1;
   accrued_samples_ = local_.samples_in(place);
-  const auto begin = [&](uint32_t flags) {
-    for (Link& link : links_) {
-      Request request = pull_request(link, Request::kPush | flags);
-      if (config_.prefetch) request.flags &= ~uint32_t{Request::kPull};
-      if (&link == &coordinator()) request.occupancy = occupancy();
-      exact ? push_whole(link, request, {}) : link.request(request);
-    }
+  const auto begin = [&](Link& link, uint32_t flags) {
+    Request request = pull_request(link, Request::kPush | flags);
+    if (config_.prefetch) request.flags &= ~uint32_t{Request::kPull};
+    if (&link == &coordinator()) request.occupancy = occupancy();
+    exact ? send_whole(link, request, {}) : link.request(request);
   };
   LocalWorker::Result result;
   if (exact) {
     result = local_.exact_gradient(place, number_of(hand), sums_.span());
-    begin(0);
+    for (Link& link : links_) begin(link, 0);
   } else {
     bool begun = false;
     result = local_.gradient(place, number_of(hand), [&](Range range) {
-      if (!begun) begin(Request::kInParts);
+      for (Link& link : links_)
+        if (!begun && !link.shares()) begin(link, Request::kInParts);
       begun = true;
       push_pieces(range);
     });
     TUTTI_CHECK(begun);
+    for (Link& link : links_)
+      if (link.shares()) begin(link, Request::kOutbox);
   }
   accrued_steps_ = 0;
   note_step(result.loss, timetable_.rate(hand));
@@ -60,11 +61,21 @@ void Worker::push_pieces(Range ready) {
     for (size_t piece = 0; piece < pieces_[i].size(); ++piece) {
       const Range range = pieces_[i][piece];
       if (range.begin < ready.begin || range.end > ready.end) continue;
-      links_[i].send_gradients(piece, bytes_of(gradients.subspan(range.begin, range.size())));
+      if (links_[i].shares())
+        links_[i].leave_gradients(range, gradients);
+      else
+        links_[i].send_gradients(piece, bytes_of(gradients.subspan(range.begin, range.size())));
     }
 }
 
-void Worker::push_whole(Link& link, const Request& request, std::span<const float> gradients) {
+void Worker::push_whole(Link& link, Request request, std::span<const float> gradients) {
+  if (!link.shares()) return send_whole(link, request, gradients);
+  link.leave_gradients(link.range(), gradients);
+  request.flags |= Request::kOutbox;
+  link.request(request);
+}
+
+void Worker::send_whole(Link& link, const Request& request, std::span<const float> gradients) {
   link.request(request);
   const Range range = link.range();
   if (range.empty()) return;
@@ -121,24 +132,27 @@ void Worker::repeat(Link& link) {
   request.hand = hand;
   request.steps = hand.steps;
   request.samples = result.samples;
-  push_whole(link, request, context_.model.gradients());
+  // What it left for the servers may not have been read yet: this one travels.
+  send_whole(link, request, context_.model.gradients());
+}
+
+// What an evaluation is measured on: the parameters that the servers kept for it, or the current
+// ones, which came with the reply.
+void Worker::read_for(const EvaluationTask& task, uint32_t) {
+  if (!task.on_snapshot) return commit();
+  for (Link& link : links_) {
+    Request request;
+    request.flags = Request::kPull | Request::kSnapshot;
+    request.share.id = task.id;
+    link.request(request);
+  }
+  await_replies();
+  if (!context_.node.clock().cost_only())
+    for (const Link& link : links_) link.read(context_.model.parameters());
 }
 
 void Worker::evaluate(const EvaluationTask& task, uint32_t flags) {
-  if (task.on_snapshot) {
-    for (Link& link : links_) {
-      Request request;
-      request.flags = Request::kPull | Request::kSnapshot;
-      request.share.id = task.id;
-      link.request(request);
-    }
-    await_replies();
-    if (!context_.node.clock().cost_only())
-      std::copy(incoming_.span().begin(), incoming_.span().end(),
-                context_.model.parameters().begin());
-  } else {
-    commit();
-  }
+  read_for(task, flags);
   const EvaluationSums sums =
       evaluate_chunks(context_, context_.data.splits.validation, task.begin, task.end, 1);
   const EvaluationShare share = share_of(task, sums);

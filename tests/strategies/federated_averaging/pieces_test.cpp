@@ -135,9 +135,11 @@ Aggregation aggregation_of(size_t size) {
   return {size, 1, true, [](size_t, std::span<const float>) {}};
 }
 
+// The sum of 1e30, 1 and -1e30 is 0 in this order, and 1 in another.
 TEST(Aggregation, IsTheSameBitsInWhateverOrderUpdatesArrive) {
-  const auto mean_of = [](const std::vector<size_t>& order) {
-    Aggregation aggregation = aggregation_of(3);
+  const float updates[] = {1e30f, 1, 0, -1e30f};
+  for (const auto& order : {std::vector<size_t>{0, 1, 2, 3}, {3, 2, 0, 1}, {1, 3, 0, 2}}) {
+    Aggregation aggregation = aggregation_of(1);
     aggregation.begin(4);
     for (const size_t place : order) {
       if (place == 2) {
@@ -145,20 +147,28 @@ TEST(Aggregation, IsTheSameBitsInWhateverOrderUpdatesArrive) {
         continue;
       }
       const size_t slot = aggregation.take_slot();
-      for (size_t i = 0; i < 3; ++i)
-        aggregation.slot(slot)[i] = 0.1f * static_cast<float>(place + 1) + 1e-7f * float(i);
-      const double n = 10.0 * static_cast<double>(place + 1);
-      aggregation.add(place, slot, {n, n, n});
+      aggregation.slot(slot)[0] = updates[place];
+      aggregation.add(place, slot, {1, 1, 1});
     }
-    std::vector<float> mean(3);
+    std::vector<float> mean{5};
     EXPECT_TRUE(aggregation.mean(mean));
     EXPECT_EQ(aggregation.added(), 3u);
-    return mean;
-  };
-  const std::vector<float> expected = mean_of({0, 1, 2, 3});
-  EXPECT_NEAR(expected[0], (0.1 * 10 + 0.2 * 20 + 0.4 * 40) / 70, 1e-6);
-  for (const auto& order : {std::vector<size_t>{3, 2, 1, 0}, {1, 3, 0, 2}, {2, 0, 3, 1}})
-    EXPECT_EQ(mean_of(order), expected);
+    EXPECT_EQ(mean[0], 0);
+  }
+}
+
+TEST(Aggregation, WeighsBySamples) {
+  Aggregation aggregation = aggregation_of(2);
+  aggregation.begin(2);
+  for (const size_t place : {1u, 0u}) {
+    const size_t slot = aggregation.take_slot();
+    aggregation.slot(slot)[0] = place == 0 ? 3.0f : -1.0f;
+    aggregation.slot(slot)[1] = place == 0 ? 8.0f : 0.0f;
+    aggregation.add(place, slot, weight_of("fedavg", {}, place == 0 ? 10 : 30, 7));
+  }
+  std::vector<float> mean(2);
+  EXPECT_TRUE(aggregation.mean(mean));
+  EXPECT_EQ(mean, (std::vector<float>{0, 2}));
 }
 
 TEST(Aggregation, KeepsOnlyWhatCameTooEarly) {

@@ -219,5 +219,20 @@ TEST(RunRecord, ShowsTheCountersAndTheRoles) {
   EXPECT_TRUE(json["lost"].empty());
 }
 
+// On one host gradients and parameters stay where they are: nothing but requests travels, and the
+// result is bitwise that of messages.
+TEST(OneHost, SharesMemoryAndGivesTheSameAsMessages) {
+  const Settings task = logistic_task() + stragglers() + servers(2, "bsp") +
+                        Settings{"task.data.features=1000", "task.epochs=1"};
+  Job here = load_job("", task + cluster("process", 3));
+  Job there = load_job("", task + cluster("virtual", 3));
+  const RunRecord shared = run_job(here), sent = run_job(there);
+  ASSERT_EQ(shared.status, "done") << shared.error;
+  ASSERT_EQ(sent.status, "done") << sent.error;
+  EXPECT_EQ(shared.nodes.front().parameters_sha256, sent.nodes.front().parameters_sha256);
+  for (size_t i = 0; i < shared.nodes.size(); ++i)
+    EXPECT_LT(shared.nodes[i].bytes_sent, sent.nodes[i].bytes_sent / 2);
+}
+
 }  // namespace
 }  // namespace tutti

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "core/error.h"
 #include "core/random.h"
+#include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
 #include "strategies/parameter_server/entry.h"
@@ -165,8 +167,8 @@ TEST(Adaptive, FollowsTheOccupancyWithinItsLimits) {
   report(0.5);
   EXPECT_EQ(rule->bound(), 3);
   for (int i = 0; i < 20; ++i) report(0.5);
-  EXPECT_EQ(rule->bound(), 8);
-  for (int i = 0; i < 20; ++i) report(1);
+  EXPECT_EQ(rule->bound(), 32);
+  for (int i = 0; i < 40; ++i) report(1);
   EXPECT_EQ(rule->bound(), 0);
 }
 
@@ -248,7 +250,7 @@ TEST(Messages, WhatCannotBeMeantIsNamed) {
   EXPECT_NE(fault([](Request&) {}, 2, sizeof(Request) - 1), "");
   EXPECT_NE(fault([](Request&) {}, 5), "");
   EXPECT_NE(fault([](Request& r) { r.magic = 0; }), "");
-  EXPECT_NE(fault([](Request& r) { r.flags |= 1u << 20; }), "");
+  EXPECT_NE(fault([](Request& r) { r.flags |= 1u << 30; }), "");
   EXPECT_NE(fault([](Request& r) { r.flags = 0; }), "");
   EXPECT_NE(fault([](Request& r) { r.flags = Request::kDecision; }), "");
   EXPECT_EQ(fault([](Request& r) { r.flags = Request::kDecision; }, 4), "");
@@ -295,6 +297,37 @@ TEST(Messages, NoBytesGetBeyondTheLimits) {
     EXPECT_TRUE(request.hand.epoch >= 0 && request.hand.step >= 0 && request.hand.steps >= 1);
   }
   EXPECT_GT(taken, 1000);  // or the test shows nothing
+}
+
+TEST(Shards, OptimizersThatNeedTensorsGetThemWhole) {
+  const Architecture architecture = lenet();
+  Config config;
+  config.servers = 3;
+  OptimizerConfig optimizer;
+  EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "bytes"));
+  for (const char* kind : {"lamb", "shampoo"}) {
+    optimizer.kind = kind;
+    EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "layers"));
+    config.shards = "bytes";
+    EXPECT_THROW(validate(config, optimizer), ConfigError);
+    config.shards = "auto";
+  }
+}
+
+TEST(ParameterLayout, TellsOptimizersTheTensorsAsTheyLieInMemory) {
+  const Architecture architecture = lenet();
+  const Layout all = layout_of(architecture);
+  EXPECT_EQ(all.size, architecture.parameter_count);
+  ASSERT_EQ(all.tensors.size(), architecture.parameters.size());
+  EXPECT_EQ(all.tensors[2].shape, (std::vector<int64_t>{50, 5, 5, 20}));  // conv2.weight
+  const Range range{architecture.parameters[2].range.begin, architecture.parameters[4].range.end};
+  const Layout part = layout_of(architecture, range);
+  ASSERT_EQ(part.tensors.size(), 3u);
+  EXPECT_EQ(part.tensors[0].range.begin, 0u);
+  EXPECT_EQ(part.tensors[0].shape, all.tensors[2].shape);
+  EXPECT_EQ(part.tensors[2].range.end, part.size);
+  const Layout cut = layout_of(architecture, {range.begin + 1, range.end});
+  EXPECT_EQ(cut.tensors[0].shape.size(), 1u);
 }
 
 const EntryLimits kChainLimits{.workers = 4, .shards = 2, .elements = 10};

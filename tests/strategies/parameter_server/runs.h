@@ -34,7 +34,7 @@ inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead) {
   const Stage stage{.job = job,
                     .data = data,
                     .architecture = architecture,
-                    .make_model = load_torch_models(1),
+                    .make_model = load_models(architecture, 1),
                     .folder = ""};
   const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
   const std::atomic<bool> never{false};

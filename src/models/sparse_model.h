@@ -1,0 +1,38 @@
+// Models whose parameters are rows by key, of which a batch touches few: its features, and the last
+// row, which is the bias of all.
+//
+// They are still a Model, with all rows in one flat buffer, so that every strategy can train them.
+// A strategy that knows better moves the touched rows alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/model.h"
+
+namespace tutti {
+
+class SparseModel : public Model {
+ public:
+  // As gradient(), but on these rows alone, which must be all that the batch touches: no other
+  // parameter is read, and no other gradient written.
+  virtual double sparse_gradient(const Batch& batch, std::span<const uint64_t> keys,
+                                 float scale) = 0;
+};
+
+// The keys of the rows that the batch touches, ascending and each once. Needs no arithmetic, so
+// that simulations of costs move the same rows.
+void touched_rows(const Architecture& architecture, const Batch& batch,
+                  std::vector<uint64_t>& keys);
+
+// How a row starts: a function of seed and key, whoever makes it in which order.
+void initial_row(const Architecture& architecture, uint64_t seed, uint64_t key,
+                 std::span<float> row);
+
+// A MakeModel for architectures with row_width > 0; needs no LibTorch.
+std::unique_ptr<Model> make_sparse_model(const Architecture& architecture,
+                                         const ModelMemory& memory, const ModelOptions& options);
+
+}  // namespace tutti

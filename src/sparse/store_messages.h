@@ -1,0 +1,42 @@
+// What travels between the key-value store's workers and servers, besides keys and rows: one fixed
+// block each way, checked before anything is done with it. Keys and rows follow a request as
+// messages of their own, rows follow a reply. Little endian, as on every machine this runs on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fabric/tag.h"
+
+namespace tutti {
+
+inline constexpr uint32_t kStoreMagic = 0x31564b54;  // "TKV1"
+// A server has no more than this of one worker in memory; larger lists go in parts.
+inline constexpr uint64_t kMostStoreKeys = 1 << 20;
+
+struct StoreRequest {
+  enum Flag : uint32_t { kPush = 1, kPull = 2, kGoodbye = 4, kKnownFlags = 7 };
+  uint32_t magic = kStoreMagic;
+  uint32_t flags = 0;
+  uint64_t sequence = 0;  // requests of this worker so far, this one included
+  uint64_t keys = 0;      // how many follow; and, of a push, as many rows
+};
+
+struct StoreReply {
+  enum State : uint32_t { kDone = 1, kRefused };
+  uint32_t magic = kStoreMagic;
+  uint32_t state = kDone;
+  uint64_t sequence = 0;  // of the request
+};
+
+// Why the message cannot be meant, or "". `bytes` is what has arrived of it.
+std::string fault_of(const StoreRequest& request, size_t bytes, uint64_t sequence);
+std::string fault_of(const StoreReply& reply, size_t bytes, uint64_t sequence);
+
+inline Tag store_request_tag() { return {Purpose::kControl, 0, 16}; }
+inline Tag store_reply_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 17}; }
+inline Tag store_keys_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 18}; }
+inline Tag store_push_tag(uint64_t sequence) { return {Purpose::kGradient, sequence, 16}; }
+inline Tag store_pull_tag(uint64_t sequence) { return {Purpose::kParameters, sequence, 16}; }
+
+}  // namespace tutti

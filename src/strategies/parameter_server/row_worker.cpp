@@ -1,0 +1,240 @@
+#include "strategies/parameter_server/row_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+#include "sparse/keys.h"
+#include "strategies/compute.h"
+
+namespace tutti::parameter_server {
+namespace {
+
+// The final rows come in parts, so that nobody needs memory for all of them twice.
+constexpr size_t kFinalKeys = 1 << 18;
+
+}  // namespace
+
+// Keys go to the servers twice, rows come and gradients go; each batch touches the bias.
+StepCost row_step_cost(const Plan& plan, int64_t servers) {
+  const double gradient = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+  const auto width = static_cast<double>(plan.architecture.row_width);
+  const auto workers = static_cast<double>(plan.cluster.workers);
+  const auto count = static_cast<double>(servers);
+  const double samples = static_cast<double>(plan.task.global_batch) / workers;
+  const double touched = std::min(static_cast<double>(plan.architecture.rows()),
+                                  samples * plan.architecture.values_per_sample + 1);
+  const StepCost worker{
+      .bytes_sent =
+          touched * (2 * sizeof(uint64_t) + width * gradient) + 2 * count * sizeof(Request),
+      .messages = 5 * count,
+      .extra_memory = touched * (sizeof(uint64_t) + width * (sizeof(float) + gradient))};
+  const StepCost server{
+      .bytes_sent = workers * (touched / count * width * sizeof(float) + 2 * sizeof(Reply)),
+      .messages = 3 * workers,
+      .extra_memory = worker.extra_memory};
+  return server.bytes_sent > worker.bytes_sent ? server : worker;
+}
+
+RowWorker::RowWorker(Context& context, const Config& config)
+    : Worker(context, config),
+      width_(context.model.architecture().row_width),
+      model_(dynamic_cast<SparseModel*>(&context.model)),
+      parcels_(links_.size()) {
+  TUTTI_CHECK(model_ || context.node.clock().cost_only());
+  always_ = Request::kHeaderOnly;
+}
+
+// Those of its part of the batch; in lanes, of its lanes, which are cut elsewhere.
+std::vector<uint32_t> RowWorker::samples_at(const LocalWorker::Place& place) {
+  if (!context_.task.deterministic) {
+    const auto part = local_.samples_of(place);
+    return {part.begin(), part.end()};
+  }
+  std::vector<uint32_t> samples;
+  const Range lanes = lanes_of(place);
+  for (size_t lane = lanes.begin; lane < lanes.end; ++lane) {
+    const auto more = local_.lane_of(place, lane);
+    samples.insert(samples.end(), more.begin(), more.end());
+  }
+  return samples;
+}
+
+void RowWorker::touch(std::span<const uint32_t> samples) {
+  context_.data.dataset->gather(samples, batch_);
+  touched_rows(context_.model.architecture(), batch_, keys_);
+}
+
+void RowWorker::compute(const Hand& hand) {
+  const LocalWorker::Place place = place_of(hand);
+  accrued_hand_ = hand;
+  accrued_steps_ = 1;
+  accrued_samples_ = local_.samples_in(place);
+  touch(samples_at(place));
+  pull_rows(0, collects_ ? coordinator().reply().version : 0);
+  for (Link& link : links_) link.use();
+  began_ = true;
+  const LocalWorker::Result result = gradient(place, number_of(hand));
+  push_rows();
+  accrued_steps_ = 0;
+  note_step(result.loss, timetable_.rate(hand));
+}
+
+void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int64_t snapshot) {
+  Parcel& parcel = parcels_[server];
+  Link& link = links_[server];
+  Request request;
+  request.flags = Request::kPull | Request::kRows | flags;
+  request.bound = std::min(bound_, kMostBound);
+  request.wanted = wanted;
+  request.share.id = snapshot;
+  request.keys = static_cast<int32_t>(parcel.keys.size());
+  link.expect(parcel.pulled);
+  link.request(request);
+  link.send_keys(parcel.keys);
+}
+
+// Brings the rows of keys_ into the model.
+void RowWorker::pull_rows(uint32_t flags, int64_t wanted, int64_t snapshot) {
+  for (Link& link : links_) link.finish_sending();
+  split_keys(keys_, parcels_.size(), positions_);
+  for (size_t server = 0; server < parcels_.size(); ++server) {
+    Parcel& parcel = parcels_[server];
+    parcel.keys.clear();
+    for (const uint32_t i : positions_[server]) parcel.keys.push_back(keys_[i]);
+    parcel.pulled.resize(parcel.keys.size() * width_);
+    ask_for_rows(server, flags, wanted, snapshot);
+  }
+  await_replies();
+  // Servers close steps one after the other: none may be behind the one that decides.
+  while (collects_ && snapshot == 0) {
+    const int64_t version = coordinator().reply().version;
+    bool all = true;
+    for (size_t server = 0; server < parcels_.size(); ++server) {
+      if (links_[server].reply().version >= version) continue;
+      ask_for_rows(server, flags, version, 0);
+      all = false;
+    }
+    if (all) break;
+    await_replies();
+  }
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  for (size_t server = 0; server < parcels_.size(); ++server) {
+    const Parcel& parcel = parcels_[server];
+    if (links_[server].reply().elements != parcel.pulled.size())
+      throw FabricError(
+          FabricError::Kind::kProtocol, links_[server].server(),
+          fmt::format("rank {} sent {} values of rows instead of {}", links_[server].server(),
+                      links_[server].reply().elements, parcel.pulled.size()));
+    if (context_.node.clock().cost_only()) continue;
+    for (size_t i = 0; i < parcel.keys.size(); ++i)
+      std::copy_n(parcel.pulled.data() + i * width_, width_,
+                  row_of(context_.model.parameters(), parcel.keys[i]).data());
+  }
+  charge_rows(2);
+}
+
+double RowWorker::lane_gradient(std::span<const uint32_t> samples, uint64_t step_number,
+                                float scale) {
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  double loss = 0;
+  if (model_) {
+    batch_.step = step_number;
+    context_.data.dataset->gather(samples, batch_);
+    touched_rows(context_.model.architecture(), batch_, lane_keys_);
+    loss = model_->sparse_gradient(batch_, lane_keys_, scale);
+    if (!std::isfinite(loss))
+      throw DivergedError(
+          fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, step_number));
+  }
+  context_.node.clock().charge({.flops = static_cast<double>(samples.size()) *
+                                         context_.model.architecture().training_flops(),
+                                .memory_bytes = 0});
+  return loss;
+}
+
+LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_t step_number) {
+  LocalWorker::Result result;
+  result.count = local_.count_of(place);
+  const auto scale = 1.0f / static_cast<float>(result.count);
+  if (!context_.task.deterministic) {
+    const auto samples = local_.samples_of(place);
+    result.loss = lane_gradient(samples, step_number, scale);
+    result.samples = static_cast<int64_t>(samples.size());
+  } else {
+    // In lanes that do not depend on the number of parts, added up exactly.
+    if (model_)
+      for (const uint64_t key : keys_) std::fill_n(sums_.data() + key * width_, width_, ExactSum{});
+    const Range lanes = lanes_of(place);
+    for (size_t lane = lanes.begin; lane < lanes.end; ++lane) {
+      const auto samples = local_.lane_of(place, lane);
+      if (samples.empty()) continue;
+      result.loss += lane_gradient(samples, step_number, scale);
+      result.samples += static_cast<int64_t>(samples.size());
+      PhaseScope scope(context_.watch, Phase::kAggregate);
+      if (model_)
+        for (const uint64_t key : lane_keys_)
+          accumulate(sums_.span().subspan(key * width_, width_),
+                     row_of(context_.model.gradients(), key));
+      charge_rows(9);
+    }
+  }
+  if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
+  return result;
+}
+
+void RowWorker::push_rows() {
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  const bool exact = context_.task.deterministic;
+  for (size_t server = 0; server < parcels_.size(); ++server) {
+    Parcel& parcel = parcels_[server];
+    Link& link = links_[server];
+    link.finish_sending();
+    parcel.pushed.resize(exact ? 0 : parcel.keys.size() * width_);
+    parcel.pushed_sums.resize(exact ? parcel.keys.size() * width_ : 0);
+    for (size_t i = 0; i < parcel.keys.size() && model_; ++i) {
+      const size_t begin = parcel.keys[i] * width_;
+      if (exact)
+        std::copy_n(sums_.data() + begin, width_, parcel.pushed_sums.data() + i * width_);
+      else
+        std::copy_n(context_.model.gradients().data() + begin, width_,
+                    parcel.pushed.data() + i * width_);
+    }
+    Request request = pull_request(link, Request::kPush);
+    if (&link == &coordinator()) request.occupancy = occupancy();
+    request.keys = static_cast<int32_t>(parcel.keys.size());
+    link.request(request);
+    link.send_keys(parcel.keys);
+    if (parcel.keys.empty()) continue;
+    link.send_gradients(0, exact ? bytes_of(std::span<const ExactSum>(parcel.pushed_sums))
+                                 : bytes_of(std::span<const float>(parcel.pushed)));
+  }
+  charge_rows(2);
+}
+
+void RowWorker::read_for(const EvaluationTask& task, uint32_t flags) {
+  touch(samples_of_chunks(context_.data.splits.validation, task.begin, task.end));
+  if (task.on_snapshot) return pull_rows(Request::kSnapshot, 0, task.id);
+  pull_rows(flags, collects_ ? coordinator().reply().version : 0);
+}
+
+// All rows, also those that were never touched: whoever has the model now needs them.
+void RowWorker::take_final() {
+  const size_t rows = context_.model.architecture().rows();
+  for (size_t begin = 0; begin < rows; begin += kFinalKeys) {
+    keys_.resize(std::min(kFinalKeys, rows - begin));
+    std::iota(keys_.begin(), keys_.end(), begin);
+    pull_rows(Request::kFinal, 0);
+  }
+}
+
+void RowWorker::charge_rows(double passes) {
+  context_.node.clock().charge(
+      {.flops = 0,
+       .memory_bytes = passes * static_cast<double>(keys_.size() * width_ * sizeof(float))});
+}
+
+}  // namespace tutti::parameter_server

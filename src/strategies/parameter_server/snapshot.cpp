@@ -1,0 +1,161 @@
+#include "strategies/parameter_server/snapshot.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace tutti::parameter_server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kSnapshotMagic = 0x3150414e53535054;  // "TPSSNAP1"
+constexpr size_t kKept = 2;
+
+struct Header {
+  uint64_t magic = kSnapshotMagic;
+  uint64_t checksum = 0;  // of the rest of the header and of the content
+  uint64_t bytes = 0;     // of the content
+  SnapshotInfo info;
+};
+static_assert(std::is_trivially_copyable_v<Header>);
+
+// FNV-1a, eight bytes at a time: against torn files and bad disks, not against malice.
+class Checksum {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t)))
+      mix(bytes.first(sizeof(uint64_t)));
+    if (!bytes.empty()) mix(bytes);
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  void mix(std::span<const std::byte> bytes) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), bytes.size());
+    value_ = (value_ ^ word) * 0x100000001b3u;
+    value_ ^= value_ >> 29;
+  }
+  uint64_t value_ = 0xcbf29ce484222325u;
+};
+
+std::span<const std::byte> checked_part(const Header& header) {
+  const auto all = std::as_bytes(std::span<const Header>(&header, 1));
+  return all.subspan(offsetof(Header, bytes));
+}
+
+std::string folder_of(const std::string& run_folder) { return run_folder + "/snapshots"; }
+
+// The updates of which this shard has a file, newest first.
+std::vector<int64_t> versions_of(const std::string& run_folder, int shard) {
+  std::vector<int64_t> versions;
+  std::error_code none;
+  for (const auto& file : fs::directory_iterator(folder_of(run_folder), none)) {
+    int owner = 0;
+    long long version = 0;
+    const std::string name = file.path().filename().string();
+    if (std::sscanf(name.c_str(), "shard-%d-update-%lld.bin", &owner, &version) == 2 &&
+        owner == shard && file.path() == snapshot_path(run_folder, shard, version))
+      versions.push_back(version);
+  }
+  std::sort(versions.begin(), versions.end(), std::greater<>());
+  return versions;
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+void write_bytes(std::FILE* file, std::span<const std::byte> bytes, const std::string& path) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
+    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string snapshot_path(const std::string& run_folder, int shard, int64_t version) {
+  return fmt::format("{}/shard-{}-update-{}.bin", folder_of(run_folder), shard, version);
+}
+
+void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
+                    std::span<const std::span<const std::byte>> parts) {
+  const std::string path = snapshot_path(run_folder, info.shard, info.version);
+  const std::string unfinished = path + ".unfinished";
+  fs::create_directories(folder_of(run_folder));
+  Header header;
+  header.info = info;
+  for (const auto part : parts) header.bytes += part.size();
+  Checksum checksum;
+  checksum.add(checked_part(header));
+  for (const auto part : parts) checksum.add(part);
+  header.checksum = checksum.value();
+  {
+    const File file(std::fopen(unfinished.c_str(), "wb"), std::fclose);
+    if (!file)
+      throw DataError(fmt::format("{}: cannot be written: {}", unfinished, std::strerror(errno)));
+    write_bytes(file.get(), std::as_bytes(std::span<const Header>(&header, 1)), unfinished);
+    for (const auto part : parts) write_bytes(file.get(), part, unfinished);
+    if (std::fflush(file.get()) != 0 || fsync(fileno(file.get())) != 0)
+      throw DataError(fmt::format("{}: cannot be written: {}", unfinished, std::strerror(errno)));
+  }
+  fs::rename(unfinished, path);
+  const std::vector<int64_t> versions = versions_of(run_folder, info.shard);
+  for (size_t i = kKept; i < versions.size(); ++i)
+    fs::remove(snapshot_path(run_folder, info.shard, versions[i]));
+}
+
+Snapshot read_snapshot(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file) throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  Header header;
+  if (std::fread(&header, sizeof(header), 1, file.get()) != 1 || header.magic != kSnapshotMagic)
+    throw DataError(fmt::format("{}: is no snapshot", path));
+  const uint64_t size = fs::file_size(path);
+  if (size != sizeof(header) + header.bytes)
+    throw DataError(fmt::format("{}: has {} bytes instead of {}: it was cut off", path, size,
+                                sizeof(header) + header.bytes));
+  Snapshot snapshot{header.info, std::vector<std::byte>(header.bytes)};
+  if (std::fread(snapshot.content.data(), 1, header.bytes, file.get()) != header.bytes)
+    throw DataError(fmt::format("{}: cannot be read to its end", path));
+  Checksum checksum;
+  checksum.add(checked_part(header));
+  checksum.add(snapshot.content);
+  if (checksum.value() != header.checksum)
+    throw DataError(fmt::format("{}: is damaged: its checksum differs", path));
+  return snapshot;
+}
+
+int64_t newest_snapshot(const std::string& run_folder, int shards, const Log& log) {
+  std::string problems;
+  for (const int64_t version : versions_of(run_folder, 0)) {
+    std::string problem;
+    for (int shard = 0; shard < shards && problem.empty(); ++shard) {
+      try {
+        const SnapshotInfo info = read_snapshot(snapshot_path(run_folder, shard, version)).info;
+        if (info.shard != shard || info.shards != shards || info.version != version)
+          problem = fmt::format("{}: is of shard {} of {}, update {}",
+                                snapshot_path(run_folder, shard, version), info.shard, info.shards,
+                                info.version);
+      } catch (const DataError& error) {
+        problem = error.what();
+      }
+    }
+    if (problem.empty()) return version;
+    log.warn(problem + "; trying the snapshot before");
+    problems += "\n  " + problem;
+  }
+  throw DataError(fmt::format("{}: no snapshot to go on from that is whole for {} servers{}",
+                              folder_of(run_folder), shards, problems));
+}
+
+}  // namespace tutti::parameter_server

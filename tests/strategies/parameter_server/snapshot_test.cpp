@@ -1,0 +1,150 @@
+// Runs that go on from the snapshots of others.
+#include "strategies/parameter_server/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "tests/strategies/parameter_server/runs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+namespace fs = std::filesystem;
+namespace ps = parameter_server;
+
+Settings snapshot_task(const std::string& consistency, const std::string& fabric = "virtual") {
+  return logistic_task() + servers(2, consistency) + cluster(fabric, 3) +
+         Settings{"task.epochs=3", "cluster.timeout=20", "strategy.snapshot_every=5"};
+}
+
+// Loses the second server at this time.
+RunRecord interrupted_run(const Settings& settings, double at_s, const std::string& out) {
+  Job job = load_job("", settings);
+  job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {4}});
+  const std::atomic<bool> never{false};
+  return launch(job, {.out = out, .keep_files = true, .progress = ProgressStyle::kNone}, never);
+}
+
+void damage(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(fs::file_size(path)) - 20);
+  file.put('\x5a');
+}
+
+std::vector<std::string> files_of(const std::string& folder, int shard) {
+  std::vector<std::string> files;
+  for (const auto& file : fs::directory_iterator(folder + "/snapshots"))
+    if (file.path().filename().string().starts_with("shard-" + std::to_string(shard) + "-"))
+      files.push_back(file.path().string());
+  std::sort(files.begin(), files.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return files;
+}
+
+// With every kind of state: none, a velocity, two moments and the number of steps.
+TEST(Snapshots, GoOnToTheSameResultUnderBsp) {
+  for (const std::string optimizer : {"sgd", "momentum", "adam"}) {
+    TemporaryFolder folder;
+    const Settings settings =
+        snapshot_task("bsp") + Settings{"task.deterministic=true", "optimizer.kind=" + optimizer};
+    const RunRecord whole = run(settings);
+    ASSERT_EQ(whole.status, "done") << whole.error;
+    const RunRecord lost =
+        interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
+    EXPECT_EQ(lost.exit_code, kExitPeerLost);
+    EXPECT_NE(lost.error.find("strategy.resume=" + (folder / "lost")), std::string::npos)
+        << lost.error;
+    EXPECT_GT(counter(lost, "updates_lost"), 0);
+    const Settings resumed = settings + Settings{"strategy.resume=" + (folder / "lost")};
+    EXPECT_EQ(checksum(resumed), whole.nodes.front().parameters_sha256) << optimizer;
+    const RunRecord again = run(resumed);
+    EXPECT_GE(counter(again, "resumed_at_update"), 15);
+    EXPECT_LT(again.nodes.front().steps, whole.nodes.front().steps);
+    // A damaged file is passed over, and the one before is used.
+    ASSERT_EQ(files_of(folder / "lost", 0).size(), 2u);
+    damage(files_of(folder / "lost", 0).back());
+    const RunRecord older = run(resumed);
+    EXPECT_EQ(older.nodes.front().parameters_sha256, whole.nodes.front().parameters_sha256);
+    EXPECT_EQ(counter(older, "resumed_at_update"), counter(again, "resumed_at_update") - 5);
+    // Or none.
+    fs::resize_file(files_of(folder / "lost", 1).front(), 100);
+    const RunRecord failed = run(resumed);
+    EXPECT_NE(failed.status, "done");
+    EXPECT_NE(failed.error.find("checksum"), std::string::npos) << failed.error;
+    EXPECT_NE(failed.error.find("cut off"), std::string::npos) << failed.error;
+  }
+}
+
+TEST(Snapshots, LearnFromEverySampleInEveryModel) {
+  for (const std::string consistency : {"asp", "ssp", "adaptive", "backup"}) {
+    TemporaryFolder folder;
+    const Settings settings = snapshot_task(consistency);
+    const RunRecord whole = run(settings);
+    const RunRecord lost =
+        interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
+    EXPECT_EQ(lost.exit_code, kExitPeerLost) << lost.error;
+    const RunRecord resumed = run(settings + Settings{"strategy.resume=" + (folder / "lost")});
+    ASSERT_EQ(resumed.status, "done") << consistency << ": " << resumed.error;
+    EXPECT_GT(counter(resumed, "resumed_at_update"), 0);
+    const EvaluationRow& last = resumed.nodes.front().evaluations.back();
+    EXPECT_EQ(last.samples, whole.nodes.front().evaluations.back().samples) << consistency;
+    EXPECT_NEAR(last.epoch, 3, 1e-9) << consistency;
+  }
+}
+
+TEST(Snapshots, OfProcessesGoOnToo) {
+  TemporaryFolder folder;
+  const Settings settings = snapshot_task("bsp", "process") + Settings{"task.deterministic=true"};
+  const RunRecord whole = run(settings, folder / "whole");
+  ASSERT_EQ(whole.status, "done") << whole.error;
+  EXPECT_EQ(checksum(settings + Settings{"strategy.resume=" + (folder / "whole")}),
+            whole.nodes.front().parameters_sha256);
+}
+
+TEST(Snapshots, OfAnotherJobAreRefused) {
+  TemporaryFolder folder;
+  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, "done");
+  const Settings resume = {"strategy.resume=" + (folder / "first")};
+  for (const std::string change :
+       {"task.data.features=8", "optimizer.kind=adam", "strategy.servers=3", "cluster.workers=2"}) {
+    const RunRecord record = run(snapshot_task("bsp") + resume + Settings{change});
+    EXPECT_NE(record.status, "done") << change;
+    EXPECT_NE(record.error.find("snapshot"), std::string::npos) << change << ": " << record.error;
+  }
+  const RunRecord none = run(snapshot_task("bsp") + Settings{"strategy.resume=/nonexistent"});
+  EXPECT_NE(none.error.find("/nonexistent"), std::string::npos) << none.error;
+}
+
+TEST(Snapshots, OptimizersGoOnAsIfTheyHadNotStopped) {
+  for (const OptimizerEntry& entry : optimizer_catalog()) {
+    OptimizerConfig config;
+    config.kind = entry.name;
+    config.weight_decay = 0.01;
+    config.clip_norm = 1;
+    const auto first = make_optimizer(config, 20), second = make_optimizer(config, 20);
+    std::vector<float> x(20, 1), g(20);
+    const auto step = [&](Optimizer& optimizer, std::vector<float>& values, int number) {
+      for (size_t i = 0; i < g.size(); ++i)
+        g[i] = static_cast<float>(i + 1) * 0.1f + static_cast<float>(number);
+      optimizer.step(values, g, 0.1);
+    };
+    for (int i = 0; i < 5; ++i) step(*first, x, i);
+    std::vector<float> y = x;
+    for (size_t i = 0; i < first->state().size(); ++i)
+      std::copy(first->state()[i].begin(), first->state()[i].end(), second->state()[i].begin());
+    second->resume(first->steps());
+    for (int i = 5; i < 8; ++i) {
+      step(*first, x, i);
+      step(*second, y, i);
+    }
+    EXPECT_EQ(x, y) << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace tutti
