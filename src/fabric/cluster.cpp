@@ -65,6 +65,8 @@ void visit(Visitor& v, ClusterConfig& c) {
              "memory traffic of a core, for sums and optimizer updates");
   v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
           "nodes that share a host, its memory and its link");
+  v.field("colocated", c.colocated,
+          "nodes besides the workers run on the workers' hosts, in turn, and share their cores");
   v.quantity("bandwidth", c.bandwidth, Unit::kBytesPerSecond, "of a host's link, each way");
   v.quantity("latency", c.latency_s, Unit::kSeconds, "of a host's link, one way");
   v.quantity("rack_bandwidth", c.rack_bandwidth, Unit::kBytesPerSecond, "of a rack's uplink");
@@ -155,11 +157,12 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
 
 int64_t host_of(const ClusterConfig& c, int64_t node) {
   if (node < c.workers) return node / c.nodes_per_host;
+  if (c.colocated) return (node - c.workers) % worker_hosts(c);
   return worker_hosts(c) + node - c.workers;
 }
 
 int64_t rack_of(const ClusterConfig& c, int64_t node) {
-  if (node >= c.workers) return (node - c.workers) % c.racks;
+  if (node >= c.workers && !c.colocated) return (node - c.workers) % c.racks;
   const auto host = static_cast<size_t>(host_of(c, node));
   for (int64_t rack = 0; rack < c.racks; ++rack) {
     const Range range = part_of(static_cast<size_t>(worker_hosts(c)), static_cast<size_t>(c.racks),

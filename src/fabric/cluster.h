@@ -47,6 +47,7 @@ struct ClusterConfig {
   double memory_bytes = 8e9;
   double memory_bandwidth = 10e9;  // bytes per second, for sums and optimizer updates
   int64_t nodes_per_host = 1;      // more than 1: they share memory and the host's link
+  bool colocated = false;          // nodes besides the workers run on the workers' hosts, in turn
   double bandwidth = 125e6;        // bytes per second of a host's link
   double latency_s = 50e-6;        // of a host's link, one way
   double rack_bandwidth = 1.25e9;  // of a rack's uplink
@@ -70,7 +71,8 @@ void validate_cluster(const ClusterConfig& config, int64_t nodes);
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
 
-// Nodes besides the workers have ranks from `workers` on and a host and a link each.
+// Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they
+// are colocated.
 int64_t host_of(const ClusterConfig& config, int64_t node);
 
 // The rack of a node: workers are dealt to racks in contiguous, nearly equal groups of hosts, and

@@ -107,7 +107,8 @@ Recruiting recruit(Job& job, const Data& data) {
 void add_footprint(RunRecord& record, const Job& job) {
   double seconds = 0;
   for (const NodeReport& node : record.nodes) seconds = std::max(seconds, node.total_s);
-  const auto nodes = static_cast<double>(record.outcomes.size());
+  const auto nodes = job.cluster.colocated ? static_cast<double>(job.cluster.workers)
+                                           : static_cast<double>(record.outcomes.size());
   const double machines =
       record.virtual_clock ? std::ceil(nodes / static_cast<double>(job.cluster.nodes_per_host)) : 1;
   record.co2e = co2e_grams(job.footprint, record.joules);

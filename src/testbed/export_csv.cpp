@@ -26,8 +26,12 @@ class Csv {
  public:
   void add(const char* column, const json& value) { add(std::string(column), value); }
   void add(const std::string& column, const json& value) {
-    if (rows_ == 0) header_ += (header_.empty() ? "" : ",") + cell(column);
-    line_ += (at_start_ ? "" : ",") + cell(value);
+    if (rows_ == 0) {
+      if (!header_.empty()) header_ += ',';
+      header_ += cell(column);
+    }
+    if (!at_start_) line_ += ',';
+    line_ += cell(value);
     at_start_ = false;
   }
   void end_row() {

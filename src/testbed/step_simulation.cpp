@@ -53,12 +53,14 @@ double total_s(const RunRecord& record) {
 // Bytes that one direction of a host's link carries, less those of the shorter run.
 void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
                        const ClusterConfig& cluster, double seconds, StepFigures& figures) {
-  std::map<int, double> sent, received;  // by host
+  std::map<int64_t, double> sent, received;  // by host
+  std::map<int64_t, int> first_node;         // of each
   const auto add = [&](const RunRecord& record, double sign) {
     for (const NodeReport& node : record.nodes)
       for (const auto& [peer, bytes] : node.links) {
-        const int from = node.rank / static_cast<int>(cluster.nodes_per_host);
-        const int to = peer / static_cast<int>(cluster.nodes_per_host);
+        const int64_t from = host_of(cluster, node.rank), to = host_of(cluster, peer);
+        first_node.emplace(from, node.rank);
+        first_node.emplace(to, peer);
         if (from == to) continue;
         sent[from] += sign * static_cast<double>(bytes);
         received[to] += sign * static_cast<double>(bytes);
@@ -66,12 +68,12 @@ void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
   };
   add(longer, 1);
   add(shorter, -1);
-  const auto look = [&](const std::map<int, double>& loads, bool receives) {
+  const auto look = [&](const std::map<int64_t, double>& loads, bool receives) {
     for (const auto& [host, bytes] : loads) {
       const double share = bytes / (cluster.bandwidth * kWireShare) / seconds;
       if (share <= figures.busiest_link + 1e-9) continue;
       figures.busiest_link = share;
-      figures.busiest_node = host * static_cast<int>(cluster.nodes_per_host);
+      figures.busiest_node = first_node.at(host);
       figures.busiest_receives = receives;
     }
   };

@@ -39,10 +39,12 @@ struct VirtualRun {
   double number(size_t rank) const { return std::stod(result(rank)); }
 };
 
-inline VirtualRun simulate(const ClusterConfig& config, const Fabric::Body& body,
-                           uint64_t seed = 1) {
+// `others` nodes take part besides the workers.
+inline VirtualRun simulate(const ClusterConfig& config, const Fabric::Body& body, uint64_t seed = 1,
+                           size_t others = 0) {
   const std::atomic<bool> stop{false};
-  const std::vector<std::string> roles(static_cast<size_t>(config.workers), "worker");
+  std::vector<std::string> roles(static_cast<size_t>(config.workers), "worker");
+  roles.insert(roles.end(), others, "server");
   const auto fabric = make_virtual_fabric(config, roles, seed);
   VirtualRun run;
   run.outcomes = fabric->run(body, stop);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fabric/exchange.h"
 #include "tests/fabric/virtual_cluster.h"
 
 namespace tutti {
@@ -96,6 +97,48 @@ TEST(VirtualStragglers, RandomSlownessHasItsMeanAndItsSeed) {
     EXPECT_NE(first.result(0), first.result(1)) << distribution;
     EXPECT_NE(first.result(0), other.result(0)) << distribution;
   }
+}
+
+// Two nodes besides three workers, on hosts of their own or on those of workers 0 and 1.
+TEST(VirtualCosts, ColocatedNodesShareCoresAndSendNothing) {
+  ClusterConfig config = virtual_cluster(3);
+  const auto body = [](Node& node) {
+    node.clock().charge({2e9, 0});
+    const double computed_s = node.clock().now();
+    std::vector<std::byte> buffer(1'000'000);
+    const Rank rank = node.endpoint().rank();
+    if (rank == 0) send(node, 3, Tag(Purpose::kUser, 1), buffer);
+    if (rank == 3) receive(node, 0, Tag(Purpose::kUser, 1), buffer);
+    in_body(rank != 0 || node.clock().now() >= computed_s);
+    return exact(rank == 3 ? node.clock().now() - computed_s : computed_s);
+  };
+  const VirtualRun apart = simulate(config, body, 1, 2);
+  for (const size_t rank : {0u, 1u, 2u, 4u}) EXPECT_NEAR(apart.number(rank), 2, 1e-9);
+  config.colocated = true;
+  const VirtualRun together = simulate(config, body, 1, 2);
+  for (const size_t rank : {0u, 1u, 4u}) EXPECT_NEAR(together.number(rank), 4, 1e-9) << rank;
+  EXPECT_NEAR(together.number(2), 2, 1e-9);  // nobody shares its host
+  EXPECT_LT(together.number(3), apart.number(3) / 10);
+  for (const int64_t node : {0, 1, 2}) EXPECT_EQ(host_of(config, node), node);
+  for (const int64_t node : {3, 4}) EXPECT_EQ(host_of(config, node), node - 3);
+  config.racks = 3;
+  for (const int64_t node : {3, 4}) EXPECT_EQ(rack_of(config, node), rack_of(config, node - 3));
+}
+
+// It is the process that crashes: who shares its host goes on.
+TEST(VirtualCosts, AColocatedNodeCrashesAlone) {
+  ClusterConfig config = virtual_cluster(2);
+  config.colocated = true;
+  config.faults = {{.kind = "crash", .at_s = 1, .nodes = {2}}};
+  const VirtualRun run = simulate(
+      config,
+      [](Node& node) {
+        node.clock().charge({3e9, 0});
+        return exact(node.clock().now());
+      },
+      1, 1);
+  EXPECT_NEAR(run.number(0), 3.5, 1e-9);  // at half speed for the first second
+  EXPECT_EQ(run.outcomes[2].kind, NodeOutcome::Kind::kLost);
 }
 
 TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {

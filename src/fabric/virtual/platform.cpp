@@ -104,12 +104,19 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
     for (int64_t rack = 0; rack < config.racks; ++rack)
       racks.push_back(make_rack(root, config, rack));
 
-  for (int64_t first = 0, next = 0; first < nodes; first = next) {
-    while (next < nodes && tutti::host_of(config, next) == tutti::host_of(config, first)) ++next;
-    rack_of_host_.push_back(rack_of(config, first));
+  std::vector<int> cores;
+  for (int64_t node = 0; node < nodes; ++node) {
+    const auto host = static_cast<size_t>(tutti::host_of(config, node));
+    if (host == cores.size()) {
+      cores.push_back(0);
+      rack_of_host_.push_back(rack_of(config, node));
+    }
+    if (!config.colocated || node < config.workers) ++cores[host];
+  }
+  for (size_t host = 0; host < cores.size(); ++host) {
     s4u::NetZone* zone =
-        racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_.back())].zone;
-    hosts_.push_back(make_host(zone, config, hosts_.size(), static_cast<int>(next - first)));
+        racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_[host])].zone;
+    hosts_.push_back(make_host(zone, config, host, cores[host]));
   }
   for (const Segment& rack : racks) rack.zone->seal();
   root->seal();

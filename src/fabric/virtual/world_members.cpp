@@ -40,7 +40,7 @@ void World::crash(Rank rank, double restart_s) {
 
   node.actor->kill();
   // With several nodes on a host it is a process that crashes, not the machine.
-  if (config_.nodes_per_host == 1) platform_.host_of(rank)->turn_off();
+  if (config_.nodes_per_host == 1 && !config_.colocated) platform_.host_of(rank)->turn_off();
   if (restart_s > 0) {
     ++restarts_;
     agenda_.at(now() + restart_s, [this, rank] { restart(rank); });
