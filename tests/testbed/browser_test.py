@@ -223,6 +223,20 @@ class Report(unittest.TestCase):
         self.assertIn('data = "fashion-mnist"', self.find("pre")[0].text)
         self.assertIn("1.13.1", text)
 
+    def test_a_measured_run_is_not_ranked_with_simulated_ones(self):
+        mixed = fixture.comparison()
+        real = mixed["strategies"][1]
+        real["obtained"] = "measured"
+        for key in ("mean", "min", "max"):
+            real["to_target_s"][key] = 0.001
+        self.open(mixed, "mixed")
+        self.assertNotIn(real["name"] + " reaches", self.find(".verdict")[0].text)
+        self.assertIn(f"{real['name']}: measured while the others are not",
+                      self.find("#headline")[0].text)
+        row = next(r for r in self.find("#table tbody tr") if real["name"] in r.text)
+        self.assertNotIn("★", row.text)
+        self.expect_quiet()
+
     def test_hover_shows_values(self):
         self.open(fixture.comparison(), "hover")
         link = self.find(".picture .link")[0]

@@ -2,7 +2,7 @@
 
 import {badge, byId, element, replace} from "./dom.js";
 import {bytes, isNumber, joules, listed, seconds, times} from "./format.js";
-import {comparison, ended, energyObtained, high, higherIsBetter, low, mean, metric, quality, qualityOf, reachedByAll, seedCount, strategies, target, task} from "./model.js";
+import {comparable, comparison, ended, energyObtained, high, higherIsBetter, low, mean, metric, quality, qualityOf, reachedByAll, seedCount, strategies, target, task} from "./model.js";
 import {colourOf} from "./theme.js";
 
 function best(some, value, wanted = "least") {
@@ -30,7 +30,7 @@ function firstSentence(ranked) {
 function lead(ranked) {
   if (target === null) {
     const [top] = best(
-        strategies.filter(ended), (s) => mean(qualityOf(s, "best")),
+        comparable(strategies.filter(ended)), (s) => mean(qualityOf(s, "best")),
         higherIsBetter ? "most" : "least");
     return top ?
         [
@@ -78,6 +78,12 @@ function remarks(ranked) {
       `The slowest that gets there, `, name(last), `, takes ${seconds(timeToTarget(last))}: `,
       `${times(timeToTarget(last) / timeToTarget(first))} as long.`
     ]);
+  const apart = strategies.filter((s) => ended(s) && !comparable([s]).length);
+  if (apart.length)
+    lines.push([
+      `${listed(apart.map((s) => s.name))}: ${apart[0].obtained} while the others are not, so shown `,
+      "beside them and not ranked with them."
+    ]);
   if (target !== null) lines.push(...shortOfTarget());
   for (const status of [...new Set(strategies.filter((s) => !ended(s)).map((s) => s.status))]) {
     const some = strategies.filter((s) => s.status === status);
@@ -107,7 +113,7 @@ function tile(label, some, value, write, obtained, why) {
 }
 
 function tiles(ranked) {
-  const among = target === null ? strategies.filter(ended) : ranked;
+  const among = target === null ? comparable(strategies.filter(ended)) : ranked;
   const scope = target === null ? "of those that finished" : "of those that reach the target";
   const obtained = (s) => s.obtained || "measured";
   const time = target === null ? (s) => mean(s.total_s) : timeToTarget;
@@ -119,7 +125,7 @@ function tiles(ranked) {
         obtained, "mean over seeds"),
     tile(
         `Best ${metric}`,
-        best(strategies.filter(ended), bestQuality, higherIsBetter ? "most" : "least"), bestQuality,
+        best(comparable(strategies.filter(ended)), bestQuality, higherIsBetter ? "most" : "least"), bestQuality,
         quality, obtained, "of all that finished"),
     tile(
         "Fewest bytes", best(among.filter((s) => sent(s) > 0), sent), sent, bytes, obtained,
@@ -129,7 +135,7 @@ function tiles(ranked) {
 }
 
 export function drawHeadline() {
-  const ranked = best(strategies.filter(reachedByAll), timeToTarget);
+  const ranked = best(comparable(strategies.filter(reachedByAll)), timeToTarget);
   const lines = remarks(ranked);
   replace(
       byId("headline"), element("p", {class: "verdict"}, lead(ranked)),

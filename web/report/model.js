@@ -34,6 +34,14 @@ export function define(key) {
 }
 
 // "measured", "simulated", or "measured and simulated" for what these strategies show together.
+// Those whose figures were obtained as most were: a wall clock here and a simulated one elsewhere do
+// not make a race.
+export function comparable(some) {
+  const count = (kind) => strategies.filter((s) => ended(s) && s.obtained === kind).length;
+  const [most] = [...new Set(strategies.map((s) => s.obtained))].sort((a, b) => count(b) - count(a));
+  return some.filter((s) => s.obtained === most);
+}
+
 export function obtainedBy(some) {
   const kinds = [...new Set(some.map((s) => s.obtained).filter(Boolean))].sort();
   return listed(kinds) || "measured";
@@ -51,8 +59,9 @@ export function energyObtainedBy(some) {
 // Figures such as time and energy are worth comparing among those that did the task: who reached
 // the target, or who finished when nobody did.
 export function candidates(some) {
-  const able = target === null ? [] : some.filter(reachedByAll);
-  return able.length ? able : some.filter(ended);
+  const alike = comparable(some);
+  const able = target === null ? [] : alike.filter(reachedByAll);
+  return able.length ? able : alike.filter(ended);
 }
 
 // First to the target first, then by quality, then what broke.
