@@ -81,8 +81,8 @@ function remarks(ranked) {
   const apart = strategies.filter((s) => ended(s) && !comparable([s]).length);
   if (apart.length)
     lines.push([
-      `${listed(apart.map((s) => s.name))}: ${apart[0].obtained} while the others are not, so shown `,
-      "beside them and not ranked with them."
+      `${listed(apart.map((s) => s.name))}: ${apart[0].obtained} while the others are not, so `,
+      "shown beside them and not ranked with them."
     ]);
   if (target !== null) lines.push(...shortOfTarget());
   for (const status of [...new Set(strategies.filter((s) => !ended(s)).map((s) => s.status))]) {
@@ -125,8 +125,9 @@ function tiles(ranked) {
         obtained, "mean over seeds"),
     tile(
         `Best ${metric}`,
-        best(comparable(strategies.filter(ended)), bestQuality, higherIsBetter ? "most" : "least"), bestQuality,
-        quality, obtained, "of all that finished"),
+        best(
+            comparable(strategies.filter(ended)), bestQuality, higherIsBetter ? "most" : "least"),
+        bestQuality, quality, obtained, "of all that finished"),
     tile(
         "Fewest bytes", best(among.filter((s) => sent(s) > 0), sent), sent, bytes, obtained,
         `${scope}, more than one node`),

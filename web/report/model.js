@@ -34,11 +34,12 @@ export function define(key) {
 }
 
 // "measured", "simulated", or "measured and simulated" for what these strategies show together.
-// Those whose figures were obtained as most were: a wall clock here and a simulated one elsewhere do
-// not make a race.
+// Those whose figures were obtained as most were: a wall clock here and a simulated one elsewhere
+// do not make a race.
 export function comparable(some) {
   const count = (kind) => strategies.filter((s) => ended(s) && s.obtained === kind).length;
-  const [most] = [...new Set(strategies.map((s) => s.obtained))].sort((a, b) => count(b) - count(a));
+  const kinds = [...new Set(strategies.map((s) => s.obtained))];
+  const [most] = kinds.sort((a, b) => count(b) - count(a));
   return some.filter((s) => s.obtained === most);
 }
 
