@@ -60,9 +60,9 @@ inline std::string endless_job() {
 }
 
 // How soon a run is over that was told to stop or lost a node: milliseconds, and on a machine that
-// is busy with other things more. Well below the 10 s after which a node that does not react is
+// is busy with other things more. Below the 10 s after which a node that does not react is
 // killed.
-inline constexpr double kSoonS = 6;
+inline constexpr double kSoonS = 9;
 
 // How many times a run that goes on has measured its quality.
 inline size_t evaluations_in(const std::string& folder) {
