@@ -54,6 +54,34 @@ json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
           {"obtained", "estimated: simulated step times x steps from real gradients"}};
 }
 
+// One answer for every class of strategies that learn alike, and one for each other strategy.
+void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int seeds,
+                   const Announce& announce, const std::atomic<bool>& stop) {
+  std::vector<LearningQuestion> questions;
+  std::map<std::string, size_t> classes;  // the question that each one asks
+  std::vector<size_t> asked;              // by each choice
+  for (const Choice& choice : choices) {
+    const std::string equal = choice.job.strategy->equivalence(choice.job.task);
+    const auto known = classes.find(equal);
+    asked.push_back(known == classes.end() ? questions.size() : known->second);
+    if (known != classes.end()) continue;
+    if (!equal.empty()) classes[equal] = questions.size();
+    questions.push_back({.job = choice.job,
+                         .seeds = seeds > 0       ? seeds
+                                  : equal.empty() ? 1
+                                                  : 3,
+                         .most_workers = kMostWorkers});
+  }
+  const std::vector<Learning> answers = measure_learning(questions, prepared, announce, stop);
+  double spread = 0;
+  for (const auto& [name, question] : classes) spread = std::max(spread, answers[question].error);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    choices[i].learning = answers[asked[i]];
+    // One run has no spread: then that of a class stands in.
+    if (choices[i].learning.reached == 1) choices[i].learning.error = spread;
+  }
+}
+
 }  // namespace
 
 json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
@@ -78,7 +106,6 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
 
   std::vector<Choice> choices;
   json refused = json::array();
-  std::map<std::string, Learning> classes;
   const std::vector<std::string> everyone = {"all"};
   for (ComparedJob& candidate :
        compared_jobs(base, options.strategies.empty() ? everyone : options.strategies)) {
@@ -93,21 +120,9 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     choice.step = simulate_steps(choice.job, prepared, stop);
     choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
     choice.fits = choice.memory_bytes <= choice.job.cluster.memory_bytes;
-    const std::string equal = choice.job.strategy->equivalence(choice.job.task);
-    if (equal.empty() || !classes.contains(equal)) {
-      const int seeds = options.seeds > 0 ? options.seeds : equal.empty() ? 1 : 3;
-      choice.learning = measure_learning(choice.job, prepared, seeds, kMostWorkers, announce, stop);
-      if (!equal.empty()) classes[equal] = choice.learning;
-    } else {
-      choice.learning = classes[equal];
-    }
     choices.push_back(std::move(choice));
   }
-  // One run has no spread: then that of the class stands in.
-  double spread = 0;
-  for (const auto& [name, learning] : classes) spread = std::max(spread, learning.error);
-  for (Choice& choice : choices)
-    if (choice.learning.reached == 1) choice.learning.error = spread;
+  find_learning(choices, prepared, options.seeds, announce, stop);
   rank(choices);
 
   advice["choices"] = json::array();

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/error.h"
+#include "core/isolated_run.h"
 #include "fabric/outcome.h"
 #include "jobs/launcher.h"
 
@@ -31,40 +33,46 @@ Job make_learner(const Job& job, int64_t most_workers, std::string& method) {
   return learner;
 }
 
-}  // namespace
+// What one run says about a task.
+struct Lesson {
+  bool reached = false;
+  double steps = 0, evaluations = 0;  // to the target
+  double best_quality = 0;
+};
 
-Learning measure_learning(const Job& job, const Prepared& prepared, int seeds, int64_t most_workers,
-                          const Announce& announce, const std::atomic<bool>& stop) {
-  Learning learning;
-  Job learner = make_learner(job, most_workers, learning.method);
-  learning.workers = learner.cluster.workers;
-  learning.global_batch = job.task.global_batch;
+Lesson learn(Job learner, const Prepared& prepared, const std::atomic<bool>& stop) {
+  const RunRecord record = launch(learner, prepared, {.out = "", .keep_files = false}, stop);
+  if (record.exit_code == kExitInterrupted) throw InterruptedError();
+  Lesson lesson;
+  if (record.exit_code != kExitDone || record.nodes.empty()) return lesson;  // diverged
+  const double target = learner.task.target;
+  const bool higher = record.higher_is_better;
+  for (const EvaluationRow& row : record.nodes.front().evaluations) {
+    if (lesson.evaluations == 0)
+      lesson.best_quality = row.quality;
+    else
+      lesson.best_quality = higher ? std::max(lesson.best_quality, row.quality)
+                                   : std::min(lesson.best_quality, row.quality);
+    ++lesson.evaluations;
+    lesson.reached = higher ? row.quality >= target : row.quality <= target;
+    if (!lesson.reached) continue;
+    lesson.steps = static_cast<double>(row.step);
+    break;
+  }
+  return lesson;
+}
+
+Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
   double least = INFINITY, most = 0;
-  for (int seed = 0; seed < seeds; ++seed) {
-    announce(fmt::format("learning: {}, batch {}, seed {} of {}", job.name, job.task.global_batch,
-                         seed + 1, seeds));
-    learner.task.seed = job.task.seed + static_cast<uint64_t>(seed);
-    const RunRecord record = launch(learner, prepared, {.out = "", .keep_files = false}, stop);
-    if (record.exit_code == kExitInterrupted) throw InterruptedError();
+  for (const Lesson& lesson : lessons) {
     ++learning.runs;
-    if (record.exit_code != kExitDone || record.nodes.empty()) continue;  // diverged: not reached
-    const std::vector<EvaluationRow>& rows = record.nodes.front().evaluations;
-    double best = record.higher_is_better ? 0 : INFINITY;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const double quality = rows[i].quality;
-      best = record.higher_is_better ? std::max(best, quality) : std::min(best, quality);
-      const bool meets =
-          record.higher_is_better ? quality >= job.task.target : quality <= job.task.target;
-      if (!meets) continue;
-      const auto steps = static_cast<double>(rows[i].step);
-      ++learning.reached;
-      learning.steps += steps;
-      learning.evaluations += static_cast<double>(i + 1);
-      least = std::min(least, steps);
-      most = std::max(most, steps);
-      break;
-    }
-    learning.best_quality += best / seeds;
+    learning.best_quality += lesson.best_quality / static_cast<double>(lessons.size());
+    if (!lesson.reached) continue;
+    ++learning.reached;
+    learning.steps += lesson.steps;
+    learning.evaluations += lesson.evaluations;
+    least = std::min(least, lesson.steps);
+    most = std::max(most, lesson.steps);
   }
   if (learning.reached > 0) {
     learning.steps /= learning.reached;
@@ -72,6 +80,47 @@ Learning measure_learning(const Job& job, const Prepared& prepared, int seeds, i
     learning.error = (most - least) / 2 / learning.steps;
   }
   return learning;
+}
+
+}  // namespace
+
+std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
+                                       const Prepared& prepared, const Announce& announce,
+                                       const std::atomic<bool>& stop) {
+  std::vector<Learning> answers;
+  std::vector<IsolatedWork> works;
+  std::vector<std::string> names;
+  for (const LearningQuestion& question : questions) {
+    const Job& job = question.job;
+    Learning answer;
+    Job learner = make_learner(job, question.most_workers, answer.method);
+    answer.workers = learner.cluster.workers;
+    answer.global_batch = job.task.global_batch;
+    answers.push_back(std::move(answer));
+    for (int seed = 0; seed < question.seeds; ++seed) {
+      learner.task.seed = job.task.seed + static_cast<uint64_t>(seed);
+      works.push_back([learner, &prepared](const std::atomic<bool>& raised) {
+        const Lesson lesson = learn(learner, prepared, raised);
+        return std::string(reinterpret_cast<const char*>(&lesson), sizeof lesson);
+      });
+      names.push_back(fmt::format("learning: {}, batch {}, seed {} of {}", job.name,
+                                  job.task.global_batch, seed + 1, question.seeds));
+    }
+  }
+  const std::vector<std::string> replies = run_side_by_side(
+      "run", works,
+      [&](size_t i) { announce(fmt::format("{} ({} of {})", names[i], i + 1, works.size())); },
+      stop);
+  auto reply = replies.begin();
+  for (size_t i = 0; i < questions.size(); ++i) {
+    std::vector<Lesson> lessons(static_cast<size_t>(questions[i].seeds));
+    for (Lesson& lesson : lessons) {
+      TUTTI_CHECK(reply->size() == sizeof lesson);
+      std::memcpy(&lesson, (reply++)->data(), sizeof lesson);
+    }
+    answers[i] = summary(std::move(answers[i]), lessons);
+  }
+  return answers;
 }
 
 BatchCurve fit_batch_curve(std::vector<std::pair<double, double>> measured) {

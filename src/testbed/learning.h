@@ -22,13 +22,21 @@ struct Learning {
   double best_quality = 0;    // mean over the seeds, of those that did not reach it too
 };
 
-// Says what is going on; called before each run.
+// Says what is going on; called when a run begins.
 using Announce = std::function<void(const std::string&)>;
 
-// `job` is a candidate on its full cluster. Members of an equivalence class learn like one worker
-// alone, who computes for them; others run on at most `most_workers`.
-Learning measure_learning(const Job& job, const Prepared& prepared, int seeds, int64_t most_workers,
-                          const Announce& announce, const std::atomic<bool>& stop);
+struct LearningQuestion {
+  Job job;  // a candidate on its full cluster
+  int seeds = 1;
+  // Members of an equivalence class learn like one worker alone, who computes for them; others run
+  // on at most so many.
+  int64_t most_workers = 1;
+};
+
+// An answer to each. Their runs go side by side on the cores of this machine.
+std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
+                                       const Prepared& prepared, const Announce& announce,
+                                       const std::atomic<bool>& stop);
 
 // Steps to the target against the global batch: S(B) = S_min (1 + B_c / B), the relation between
 // data and steps that gradients with noise lead to. Below B_c twice the batch nearly halves the

@@ -116,6 +116,7 @@ json WhatIf::batch(const Choice& best) const {
       {static_cast<double>(best.job.task.global_batch), best.learning.steps}};
   json points = json::array(), missed = json::array();
   const auto samples = static_cast<int64_t>(prepared.data.splits.train.size());
+  std::vector<LearningQuestion> questions;
   for (const double factor : {0.25, 0.5, 2.0, 4.0}) {
     Job job = best.job;
     job.task.global_batch =
@@ -123,12 +124,13 @@ json WhatIf::batch(const Choice& best) const {
     if (job.task.global_batch < 1 || job.task.global_batch > samples) continue;
     // The linear scaling rule, unless the job follows it by itself.
     if (job.optimizer.base_batch == 0) job.optimizer.lr *= factor;
-    const Learning learning =
-        measure_learning(job, prepared, 1, best.learning.workers, announce, stop);
+    questions.push_back({.job = job, .seeds = 1, .most_workers = best.learning.workers});
+  }
+  for (const Learning& learning : measure_learning(questions, prepared, announce, stop)) {
     if (learning.reached > 0)
-      measured.emplace_back(static_cast<double>(job.task.global_batch), learning.steps);
+      measured.emplace_back(static_cast<double>(learning.global_batch), learning.steps);
     else
-      missed.push_back(job.task.global_batch);
+      missed.push_back(learning.global_batch);
   }
   std::sort(measured.begin(), measured.end());
   double least_s = INFINITY;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "fabric/virtual/isolated_run.h"
+#include "core/isolated_run.h"
 #include "fabric/virtual/virtual_node.h"
 #include "fabric/virtual/world.h"
 
@@ -107,8 +107,13 @@ class VirtualFabric final : public Fabric {
       : config_(config), roles_(std::move(roles)), seed_(seed) {}
 
   std::vector<NodeOutcome> run(const Body& body, const std::atomic<bool>& stop) override {
-    const std::string bytes = simulation::run_isolated(
-        [&](const std::function<bool()>& stopped) { return simulate(body, stopped); }, stop);
+    const std::string bytes = run_isolated(
+        "simulation",
+        [&](const std::atomic<bool>& parent_stop) {
+          // Ctrl-C reaches the whole process group: then the child's own copy of `stop` is raised.
+          return simulate(body, [&] { return stop.load() || parent_stop.load(); });
+        },
+        stop);
     World::Result result = unpack(bytes, roles_.size());
     figures_.joules = result.joules;
     return std::move(result.outcomes);
