@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "jobs/recipes.h"
 
 namespace tutti {
 namespace {
@@ -15,6 +16,11 @@ namespace {
 constexpr size_t kColumns = 100;  // where nothing says how wide the reader's page is
 
 }  // namespace
+
+Job job_of(const JobOptions& options) {
+  return load_job(options.job, options.sets,
+                  options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
+}
 
 size_t columns_of(int fd) {
   winsize size{};

@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
+#include "jobs/job.h"
 #include "jobs/progress.h"
 
 namespace tutti {
+
+// The job file, on the cluster that was asked for, with the settings given.
+Job job_of(const JobOptions& options);
 
 // How wide the reader's page is: that of the terminal behind `fd`, at most 100.
 size_t columns_of(int fd);

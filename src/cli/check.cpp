@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "jobs/job.h"
 #include "jobs/predict_cost.h"
@@ -12,7 +13,7 @@
 namespace tutti {
 
 int run_check(const JobOptions& options) {
-  Job job = load_job(options.job, options.sets);
+  Job job = job_of(options);
   const auto [data, architecture] = prepare(job);
   const StepCost cost =
       job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});

@@ -15,6 +15,7 @@ struct CommonOptions {
 struct JobOptions : CommonOptions {
   std::string job;                // path of the job file
   std::vector<std::string> sets;  // key=value
+  std::string cluster;            // a file or a recipe's name; empty: the job's own
   std::string out;
 };
 
@@ -75,7 +76,6 @@ struct BenchOptions : CommonOptions {
   std::vector<int> processes = {2, 4};
   int rounds = 5;                 // interleaved repetitions
   std::vector<std::string> only;  // allreduce: these implementations; empty: all
-  bool light = false;             // network: fewer and smaller cases
   std::string out;                // also write the JSON here
 };
 

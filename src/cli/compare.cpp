@@ -33,7 +33,7 @@ std::string failures(const nlohmann::json& result) {
 }  // namespace
 
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
-  Job job = load_job(options.job, options.sets);
+  Job job = job_of(options);
   CompareOptions compare_options;
   if (!options.strategies.empty()) compare_options.strategies = options.strategies;
   compare_options.seeds = seeds_of(options.seeds);

@@ -48,6 +48,9 @@ void add_job(CLI::App* app, tutti::JobOptions& options) {
   app->add_option("--set", options.sets, "Override a setting, e.g. --set cluster.workers=8")
       ->take_all()
       ->allow_extra_args(false);
+  app->add_option("--cluster", options.cluster,
+                  "Run on this cluster: a file with a [cluster] table, or a name below "
+                  "recipes/clusters");
   add_common(app, options);
 }
 
@@ -141,6 +144,7 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"
       "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
+      "  tutti compare recipes/tasks/image-fashion.toml --cluster two-racks\n"
       "The same command on the same --out goes on where it ended. See docs/compare.md.");
   auto* check_app = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(check_app, check);
@@ -251,7 +255,6 @@ int main(int argc, char** argv) {
       ->add_option("--only", bench.only,
                    "allreduce and ps: only these, e.g. direct,openmpi or dense,sparse")
       ->delimiter(',');
-  bench_app->add_flag("--light", bench.light, "network: fewer and smaller cases");
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");
   add_common(bench_app, bench);
   bench_app->footer("Example: tutti bench allreduce --processes 2 --rounds 5");

@@ -4,13 +4,14 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "jobs/launcher.h"
 
 namespace tutti {
 namespace {
 
-ProgressStyle progress_style(const TrainOptions& options) {
+ProgressStyle style_of(const TrainOptions& options) {
   if (options.quiet) return ProgressStyle::kNone;
   if (options.progress == "json") return ProgressStyle::kJson;
   const bool live = options.progress.empty() ? isatty(STDERR_FILENO) : options.progress == "live";
@@ -20,9 +21,9 @@ ProgressStyle progress_style(const TrainOptions& options) {
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
-  Job job = load_job(options.job, options.sets);
+  Job job = job_of(options);
   const LaunchOptions launch_options{
-      .out = options.out, .keep_files = true, .progress = progress_style(options)};
+      .out = options.out, .keep_files = true, .progress = style_of(options)};
   const RunRecord record = launch(job, launch_options, stop);
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";

@@ -33,8 +33,10 @@ struct Job {
 void visit(Visitor& visitor, Job& job);
 
 // Reads a job file and applies `overrides` ("cluster.workers=8"). Throws ConfigError that names
-// file, line, key and remedy. An empty path gives the default job.
-Job load_job(const std::string& path, const std::vector<std::string>& overrides);
+// file, line, key and remedy. An empty path gives the default job. The [cluster] of the file
+// `cluster_path`, if given, takes the place of the job's own.
+Job load_job(const std::string& path, const std::vector<std::string>& overrides,
+             const std::string& cluster_path = "");
 
 // A copy that shares nothing with `job`, with `settings` ("task.seed=3") on top of it.
 Job with_settings(const Job& job, const std::vector<std::string>& settings);

@@ -149,7 +149,8 @@ class TomlReader : public Visitor {
  private:
   std::string place(const toml::node& node) const {
     const auto line = node.source().begin.line;
-    return line ? fmt::format("{}:{}", file_, line) : "command line";
+    const auto& path = node.source().path;  // of a cluster's own file
+    return line ? fmt::format("{}:{}", path ? *path : file_, line) : "command line";
   }
 
   [[noreturn]] void fail(const std::string& key, const toml::node& node,
@@ -336,6 +337,18 @@ void read_settings(const toml::table& root, const std::string& file, Job& job) {
   if (entries) read_entries(job, *entries, file);
 }
 
+toml::table read_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored))
+    throw ConfigError("", fmt::format("{}: there is no such file", path));
+  try {
+    return toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(
+        "", fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
+  }
+}
+
 }  // namespace
 
 Job with_settings(const Job& job, const std::vector<std::string>& settings) {
@@ -355,22 +368,22 @@ Job parse_job(const std::string& text, const std::string& file) {
   return job;
 }
 
-Job load_job(const std::string& path, const std::vector<std::string>& overrides) {
+Job load_job(const std::string& path, const std::vector<std::string>& overrides,
+             const std::string& cluster_path) {
   Job job;
   toml::table root;
-  std::string file = path.empty() ? "command line" : path;
+  const std::string file = path.empty() ? "command line" : path;
   if (!path.empty()) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored))
-      throw ConfigError("", fmt::format("{}: there is no such file", path));
-    try {
-      root = toml::parse_file(path);
-    } catch (const toml::parse_error& error) {
-      throw ConfigError(
-          "", fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
-    }
+    root = read_file(path);
     job.name = std::filesystem::path(path).stem().string();
     job.base_dir = std::filesystem::absolute(path).parent_path().string();
+  }
+  if (!cluster_path.empty()) {
+    toml::table other = read_file(cluster_path);
+    toml::node* cluster = other.get("cluster");
+    if (!cluster || !cluster->is_table())
+      throw ConfigError("cluster", fmt::format("{}: there is no [cluster] in it", cluster_path));
+    root.insert_or_assign("cluster", std::move(*cluster->as_table()));  // a copy forgets its lines
   }
   for (const std::string& text : overrides) apply_override(root, text);
   read_settings(root, file, job);

@@ -52,6 +52,31 @@ class Refused : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Refused, ClustersThatAreNotThereOrWrong) {
+  write_text(folder_ / "job.toml", small_job());
+  expect({"check", "job.toml", "--cluster", "rack-1"}, {"rack-1", "did you mean 'rack-1g'?"});
+  expect({"train", "job.toml", "--cluster", "job.toml", "--set", "cluster.worker=2"},
+         {"cluster.worker"});
+  write_text(folder_ / "empty.toml", "name = \"nothing\"\n");
+  expect({"compare", "job.toml", "--cluster", "empty.toml"}, {"empty.toml", "no [cluster]"});
+  write_text(folder_ / "wrong.toml", "[cluster]\nfabric = \"virtual\"\nworkers = \"many\"\n");
+  expect({"train", "job.toml", "--cluster", "wrong.toml"}, {"wrong.toml:3", "cluster.workers"});
+}
+
+// The whole [cluster] is another one, and settings come on top of it.
+TEST_F(Refused, NothingOfAJobOnAnotherCluster) {
+  write_text(folder_ / "job.toml", small_job());
+  const auto workers = [&](Arguments arguments) {
+    const Ended ended = run_tutti(arguments, {.folder = folder_.path()});
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return ended.out;
+  };
+  EXPECT_TRUE(has(workers({"check", "job.toml", "--cluster", "stragglers"}), "8 workers"));
+  EXPECT_TRUE(
+      has(workers({"check", "job.toml", "--cluster", "stragglers", "--set", "cluster.workers=16"}),
+          "16 workers"));
+}
+
 TEST_F(Refused, UnknownKeysWithTheNearestOne) {
   expect_line(5, "global_bach = 20", {"task.global_bach", "did you mean 'global_batch'?"});
   expect_line(15, "worker = 2", {"cluster.worker", "did you mean 'workers'?"});
