@@ -1,7 +1,8 @@
 // Runs the rounds of a topology: post a round's receives and sends, combine what arrives, go on.
 //
 // Large transfers travel in segments, each combined as soon as it is there: it is still in the
-// cache then, and the next one is under way meanwhile.
+// cache then, and the next ones are under way meanwhile. A few slots take them in turn, so that the
+// cache is left to the values.
 #include "collectives/all_reduce.h"
 
 #include <fmt/format.h>
@@ -14,13 +15,15 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kSegmentBytes = 512 * 1024;
+constexpr size_t kSlots = 16;  // as many pieces as the fabric's queue between two nodes holds
 
-std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t element_bytes) {
+std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t element_bytes,
+                                  const Endpoint& endpoint) {
   std::vector<Transfer> segments;
   for (const Transfer& transfer : transfers) {
     const size_t bytes = transfer.range.size() * element_bytes;
-    const size_t parts = (bytes + kSegmentBytes - 1) / kSegmentBytes;
+    const size_t most = endpoint.piece_bytes(transfer.peer) / element_bytes * element_bytes;
+    const size_t parts = (bytes + most - 1) / most;
     for (size_t i = 0; i < parts; ++i) {
       const Range part = part_of(transfer.range.size(), parts, i);
       segments.push_back(
@@ -31,11 +34,11 @@ std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t
 }
 
 // In-order rounds combine whole buffers at their end; all others go by segments.
-Rounds segmented(Rounds rounds, size_t element_bytes) {
+Rounds segmented(Rounds rounds, size_t element_bytes, const Endpoint& endpoint) {
   for (Round& round : rounds) {
     if (round.action == Action::kCombineInOrder) continue;
-    round.sends = segments_of(round.sends, element_bytes);
-    round.receives = segments_of(round.receives, element_bytes);
+    round.sends = segments_of(round.sends, element_bytes, endpoint);
+    round.receives = segments_of(round.receives, element_bytes, endpoint);
   }
   return rounds;
 }
@@ -45,7 +48,7 @@ class RoundsAllReduce : public AllReduce {
   RoundsAllReduce(Node& node, Stopwatch* watch, Rounds rounds, const Reduction& reduction)
       : node_(node),
         watch_(watch),
-        rounds_(segmented(std::move(rounds), reduction.element_bytes)),
+        rounds_(segmented(std::move(rounds), reduction.element_bytes, node.endpoint())),
         reduction_(reduction) {
     size_t most = 0;
     for (const Round& round : rounds_) most = std::max(most, scratch_elements(round));
@@ -84,12 +87,19 @@ class RoundsAllReduce : public AllReduce {
   }
 
  private:
+  // Receives that may be under way at once: a slot is free again when it has been combined.
+  static size_t slots(const Round& round) {
+    return round.action == Action::kCombine ? std::min(round.receives.size(), kSlots)
+                                            : round.receives.size();
+  }
+  static size_t slot_elements(const Round& round) {
+    size_t most = 0;
+    for (const Transfer& receive : round.receives) most = std::max(most, receive.range.size());
+    return most;
+  }
   // Where the receives of a round wait until they are combined.
   static size_t scratch_elements(const Round& round) {
-    if (round.action == Action::kReplace) return 0;
-    size_t total = 0;
-    for (const Transfer& receive : round.receives) total += receive.range.size();
-    return total;
+    return round.action == Action::kReplace ? 0 : slots(round) * slot_elements(round);
   }
 
   std::span<std::byte> bytes_at(Range range) {
@@ -99,9 +109,7 @@ class RoundsAllReduce : public AllReduce {
 
   std::span<std::byte> destination(const Round& round, size_t index) {
     if (round.action == Action::kReplace) return bytes_at(round.receives[index].range);
-    size_t offset = 0;
-    for (size_t i = 0; i < index; ++i) offset += round.receives[i].range.size();
-    return scratch_.span().subspan(offset * reduction_.element_bytes,
+    return scratch_.span().subspan(slot_of_[index] * slot_elements_ * reduction_.element_bytes,
                                    round.receives[index].range.size() * reduction_.element_bytes);
   }
 
@@ -110,12 +118,22 @@ class RoundsAllReduce : public AllReduce {
     open_ = 0;
     if (round_ == rounds_.size()) return;
     const Round& round = rounds_[round_];
-    for (size_t i = 0; i < round.receives.size(); ++i)
-      handles_.push_back(
-          node_.endpoint().receive(round.receives[i].peer, tag_, destination(round, i)));
+    slot_elements_ = slot_elements(round);
+    handles_.resize(round.receives.size());
+    slot_of_.resize(round.receives.size());
+    next_ = 0;
+    while (next_ < slots(round)) receive_next(round, next_);
     for (const Transfer& send : round.sends)
       handles_.push_back(node_.endpoint().send(send.peer, tag_, bytes_at(send.range)));
     open_ = handles_.size();
+  }
+
+  // In the order in which the peer sends, whichever slot became free.
+  void receive_next(const Round& round, size_t slot) {
+    slot_of_[next_] = slot;
+    handles_[next_] =
+        node_.endpoint().receive(round.receives[next_].peer, tag_, destination(round, next_));
+    ++next_;
   }
 
   void arrived(size_t index, const Completion& completion) {
@@ -135,6 +153,7 @@ class RoundsAllReduce : public AllReduce {
       reduction_.combine(bytes_at(round.receives[index].range).data(),
                          destination(round, index).data(), round.receives[index].range.size());
     node_.clock().charge({.flops = 0, .memory_bytes = 3.0 * static_cast<double>(bytes)});
+    if (next_ < round.receives.size()) receive_next(round, slot_of_[index]);
   }
 
   void end_round() {
@@ -198,7 +217,10 @@ class RoundsAllReduce : public AllReduce {
   std::span<std::byte> data_;
   Tag tag_;
   size_t round_ = 0;
-  size_t open_ = 0;     // operations of this round that have not ended
+  size_t slot_elements_ = 0;
+  std::vector<size_t> slot_of_;  // by receive
+  size_t next_ = 0;              // receive to post
+  size_t open_ = 0;              // operations of this round that have not ended
   bool heard_ = false;  // something has arrived: from here on it is communication, not waiting
   std::vector<Handle> handles_;  // receives, then sends; last member: cancelled first
 };

@@ -33,6 +33,7 @@
 namespace tutti {
 
 inline constexpr size_t kEagerBytes = 64 * 1024;
+inline constexpr size_t kBulkBytes = 512 * 1024;  // pieces of bulk between hosts
 
 enum class State { kPending, kDone, kTimedOut, kPeerLost, kCancelled, kTruncated };
 
@@ -113,6 +114,10 @@ class Endpoint {
   // when not all of them share a host. The endpoint owns it.
   virtual Window* open_window(size_t bytes, double timeout_s) = 0;
 
+  // The pieces in which bulk to or from `peer` gets through fastest when the receiver works on each
+  // as it arrives. Both sides say the same.
+  virtual size_t piece_bytes(Rank peer) const = 0;
+
   virtual Traffic traffic() const = 0;
   // Bytes sent to each rank so far.
   virtual std::vector<uint64_t> bytes_by_peer() const = 0;
@@ -127,13 +132,13 @@ struct Work {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual double now() const = 0;       // seconds since the fabric started
+  virtual double now() const = 0;  // seconds since the fabric started
   virtual void sleep(double seconds) = 0;
   // States that `work` has been done. Real fabrics took that time already and only look whether
   // they should stop; on a virtual one time passes now.
   virtual void charge(const Work& work) = 0;
-  virtual double load() const = 0;      // CPU occupancy of this node since its start, 0 to 1
-  virtual double busy_s() const = 0;    // CPU seconds of this node, measured or simulated
+  virtual double load() const = 0;    // CPU occupancy of this node since its start, 0 to 1
+  virtual double busy_s() const = 0;  // CPU seconds of this node, measured or simulated
   virtual bool simulated() const = 0;
   // True when only costs count: buffers are never read or written, payloads do not travel, but for
   // those of purpose kControl.
@@ -150,7 +155,7 @@ class Membership {
  public:
   virtual ~Membership() = default;
   virtual bool alive(Rank rank) const = 0;
-  virtual uint32_t incarnation(Rank rank) const = 0;  // 0 at first, one more at each restart
+  virtual uint32_t incarnation(Rank rank) const = 0;    // 0 at first, one more at each restart
   virtual std::optional<MemberEvent> next_event() = 0;  // in order, each once; never blocks
   // Synchronous strategies cannot go on without a member, whoever they wait for just now: with
   // `on`, the loss of any member ends every wait, also those that begin later, with kPeerLost and

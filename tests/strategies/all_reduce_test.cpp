@@ -21,6 +21,18 @@ Group group_of(Node& node) {
   return group;
 }
 
+// What a node sends in these rounds: all but those of in-order sums travel in pieces.
+size_t messages_of(const Rounds& rounds, const Endpoint& endpoint) {
+  size_t messages = 0;
+  for (const Round& round : rounds)
+    for (const Transfer& send : round.sends) {
+      const size_t bytes = send.range.size() * sizeof(int64_t);
+      const size_t piece = endpoint.piece_bytes(send.peer);
+      messages += round.action == Action::kCombineInOrder ? 1 : (bytes + piece - 1) / piece;
+    }
+  return messages;
+}
+
 // Sums integers of every size in turn; the result counts the wrong elements and the traffic.
 std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
   const auto n = static_cast<size_t>(node.endpoint().size());
@@ -32,7 +44,9 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
   const Traffic before = node.endpoint().traffic();
   std::unique_ptr<AllReduce> direct;
   if (window) direct = make_direct_all_reduce(node, nullptr, *window, kSumInt64);
-  for (const size_t count : {size_t{0}, size_t{1}, n - 1, n, n + 1, size_t{10007}}) {
+  std::vector<size_t> counts = {0, 1, n - 1, n, n + 1, 10007};
+  if (entry.rounds && n <= 4) counts.push_back(300'007);  // in several pieces
+  for (const size_t count : counts) {
     std::vector<int64_t> own(window ? 0 : count);
     const std::span<int64_t> data =
         window ? values_in<int64_t>(window->of(node.endpoint().rank())).first(count)
@@ -43,7 +57,7 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
       Rounds rounds = entry.rounds(group_of(node), count);
       const Volume volume = volume_sent(rounds);
       promised_bytes += volume.elements * sizeof(int64_t);
-      promised_messages += volume.messages;
+      promised_messages += messages_of(rounds, node.endpoint());
       messages = make_all_reduce(node, nullptr, std::move(rounds), kSumInt64);
     }
     AllReduce& sum = window ? *direct : *messages;

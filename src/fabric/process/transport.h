@@ -49,6 +49,9 @@ class Transport {
   OperationTable& operations() { return operations_; }
   Traffic traffic() const { return traffic_; }
   std::vector<uint64_t> bytes_by_peer() const;
+  // On one host what UCX carries through its ring stays in the cache and needs no system call: a
+  // stream of small pieces takes three quarters of the time of one copy out of the sender's memory.
+  size_t piece_bytes(Rank rank) const { return near(rank) ? kEagerBytes : kBulkBytes; }
 
   void progress();
   bool arm();  // false: there is something to do already

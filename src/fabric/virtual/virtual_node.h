@@ -24,6 +24,7 @@ class VirtualEndpoint final : public Endpoint {
   std::optional<Completion> test(Handle& handle) override;
   Completion cancel(Handle& handle) override;
   Window* open_window(size_t bytes, double timeout_s) override;
+  size_t piece_bytes(Rank /*peer*/) const override { return kBulkBytes; }
   Traffic traffic() const override { return world_.participant(rank_).traffic; }
   std::vector<uint64_t> bytes_by_peer() const override {
     return world_.participant(rank_).bytes_by_peer;
