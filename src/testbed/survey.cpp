@@ -100,6 +100,9 @@ json survey_task(const std::string& task, const SurveyOptions& options, const st
     const json comparison = compare(job, compare_options, stop, where);
     entry["metric"] = comparison["task"]["metric"];
     entry["cells"] = cells_of(comparison);
+    entry["refused"] = json::object();
+    for (const json& refused : comparison["not_possible"])
+      entry["refused"][refused["name"].get<std::string>()] = refused["reason"];
     write_file(where + "/report.html", report_html(comparison));
   } catch (const DataError& error) {
     entry["skipped"] = error.what();

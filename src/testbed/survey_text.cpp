@@ -26,32 +26,48 @@ std::vector<std::string> architectures(const json& survey) {
 std::string short_name(const std::string& task) { return task.substr(task.find('-') + 1); }
 
 std::string quality_text(const json& cell) {
-  if (cell["quality"].is_null()) return cell["status"] == "done" ? "-" : "failed";
+  if (cell["quality"].is_null()) return cell["status"] == "done" ? "-" : cell["status"];
   return fmt::format("{:.4g} {}", cell["quality"].get<double>(),
                      cell["quality_mark"].get<std::string>());
 }
 
 std::string time_text(const json& cell) {
-  if (cell["time_s"].is_null()) return cell["status"] == "done" ? "missed -" : "failed";
+  if (cell["time_s"].is_null()) return cell["status"] == "done" ? "missed -" : cell["status"];
   return fmt::format("{} {}", human_quantity(cell["time_s"], Unit::kSeconds),
                      cell["time_mark"].get<std::string>());
 }
 
 using CellText = std::string (*)(const json&);
 
+// Why there is no cell; empty when nobody asked.
+std::string refusal(const json& task, const std::string& name) {
+  const auto refused = task.find("refused");
+  return refused == task.end() ? "" : refused->value(name, "");
+}
+
+constexpr size_t kTasksAcross = 6;  // within 100 columns
+
 std::string table(const json& survey, const std::vector<std::string>& names, CellText text) {
-  std::string result = fmt::format("{:<20}", "");
+  std::vector<json> tasks;
   for (const json& task : survey["tasks"])
-    if (task.contains("cells"))
-      result += fmt::format(" {:>11}", short_name(task["name"]).substr(0, 11));
-  result += "\n";
-  for (const std::string& name : names) {
-    result += fmt::format("{:<20}", name.substr(0, 20));
-    for (const json& task : survey["tasks"])
-      if (task.contains("cells"))
-        result +=
-            fmt::format(" {:>11}", task["cells"].contains(name) ? text(task["cells"][name]) : "");
+    if (task.contains("cells")) tasks.push_back(task);
+  std::string result;
+  for (size_t first = 0; first < tasks.size(); first += kTasksAcross) {
+    const size_t last = std::min(first + kTasksAcross, tasks.size());
+    result += fmt::format("{:<23}", "");
+    for (size_t i = first; i < last; ++i)
+      result += fmt::format(" {:>11}", short_name(tasks[i]["name"]).substr(0, 11));
     result += "\n";
+    for (const std::string& name : names) {
+      result += fmt::format("{:<23}", name.substr(0, 23));
+      for (size_t i = first; i < last; ++i) {
+        const json& cells = tasks[i]["cells"];
+        result += fmt::format(" {:>11}", cells.contains(name)              ? text(cells[name])
+                                         : refusal(tasks[i], name).empty() ? ""
+                                                                           : "refused");
+      }
+      result += "\n";
+    }
   }
   return result;
 }
@@ -84,7 +100,9 @@ std::string html_table(const json& survey, const std::vector<std::string>& names
     for (const json& task : survey["tasks"]) {
       const json cells = task.value("cells", json::object());
       if (!cells.contains(name)) {
-        result += "<td></td>";
+        const std::string why = refusal(task, name);
+        result +=
+            fmt::format("<td title=\"{}\">{}</td>", escaped(why), why.empty() ? "" : "refused");
         continue;
       }
       const json& cell = cells[name];

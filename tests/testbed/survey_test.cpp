@@ -50,7 +50,7 @@ class Survey : public testing::Test {
   json run(const std::vector<std::string>& names) {
     SurveyOptions options;
     for (const std::string& name : names) options.tasks.push_back(folder_ / (name + ".toml"));
-    options.compare.strategies = {"solo", "ring", "tree"};
+    options.compare.strategies = {"solo", "ring", "tree", "hierarchical"};
     options.compare.out = folder_ / "survey";
     options.compare.program = TUTTI_PROGRAM;
     std::string where;
@@ -82,11 +82,13 @@ TEST_F(Survey, EveryCellComesFromRuns) {
             std::string::npos);
 
   const std::string text = survey_tables(result);
-  for (const char* words : {"Model quality", "Training time", "missed -", "absent is left out"})
+  for (const char* words :
+       {"Model quality", "Training time", "missed -", "absent is left out", "refused"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
   const std::string page = content_of(folder_ / "survey/survey.html");
   EXPECT_NE(page.find("href=\"easy/report.html\""), std::string::npos);
   EXPECT_NE(page.find("href=\"easy/runs/"), std::string::npos);
+  EXPECT_NE(page.find("needs racks"), std::string::npos);  // why hierarchical is refused
   EXPECT_EQ(json_in(folder_ / "survey/survey.json"), result);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "survey/easy/report.html"));
 }
