@@ -16,14 +16,16 @@ class Trainer : public StepTaker {
         layout_(layout_of(context.model.architecture())),
         optimizer_(make_optimizer(context.optimizer, layout_)) {}
 
-  double take_step(const Batches& batches, int64_t step, uint64_t number, double rate) override {
+  double take_step(const Batches& batches, const StepAhead& next) override {
+    const int64_t step = next.step;
+    const uint64_t number = next.number;
     const auto scale = 1.0f / static_cast<float>(batches.count(step));
     const double loss = context_.task.deterministic ? exact_gradient(batches, step, scale, number)
                                                     : share_gradient(batches, step, scale, number);
     if (!std::isfinite(loss)) return loss;  // parameters stay as they were
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (!context_.node.clock().cost_only())
-      optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate);
+      optimizer_->step(context_.model.parameters(), context_.model.gradients(), next.rate);
     charge_update(context_, layout_);
     return loss;
   }

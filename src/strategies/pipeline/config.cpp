@@ -15,7 +15,7 @@ void visit(Visitor& v, PipelineConfig& c) {
              "interleaved; auto: as many as are fastest, with replicas to match");
   v.field("micro_batches", c.micro_batches, kNotNegative,
           "parts of a batch that are in a pipeline at once; 0: four times its nodes, or with "
-          "task.deterministic its share of the lanes");
+          "task.deterministic its share of the lanes; asynchronous: whole batches");
   std::vector<std::string_view> schedules;
   for (const ScheduleEntry& entry : pipeline_schedules()) schedules.push_back(entry.name);
   v.choice("schedule", c.schedule, schedules, "the order of forward and backward passes");
@@ -52,6 +52,18 @@ void validate(const PipelineConfig& config, const TaskConfig& task, const Cluste
     throw ConfigError("strategy.replicas",
                       "strategy.stages = \"auto\" also chooses the replicas; leave "
                       "strategy.replicas at 1, or give the number of stages");
+  if (config.schedule == "asynchronous") {
+    const auto refuse = [](const char* key, const std::string& setting) {
+      throw ConfigError(key, fmt::format("strategy.schedule = \"asynchronous\" updates with the "
+                                         "gradient of each whole batch as it comes back, which "
+                                         "does not go with {}; choose another schedule",
+                                         setting));
+    };
+    if (task.deterministic) refuse("task.deterministic", "task.deterministic = true");
+    if (config.replicas > 1 || config.stages.automatic)
+      refuse("strategy.replicas", "strategy.replicas");
+    if (config.micro_batches > 1) refuse("strategy.micro_batches", "strategy.micro_batches");
+  }
   if (task.deterministic && config.micro_batches != 0)
     throw ConfigError("strategy.micro_batches",
                       fmt::format("task.deterministic cuts a batch into task.lanes = {}, which are "

@@ -36,11 +36,14 @@ class Pipeline : public Strategy {
   }
 
   Taxonomy taxonomy() const override {
-    return {"peer-to-peer", config_.replicas > 1 ? "hybrid" : "model", "centralised", "synchronous",
+    return {"peer-to-peer", config_.replicas > 1 ? "hybrid" : "model", "centralised",
+            config_.schedule == "asynchronous" ? "bounded" : "synchronous",
             config_.replicas > 1 ? "pipeline, all-reduce" : "pipeline"};
   }
 
-  std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
+  std::string equivalence(const TaskConfig& task) const override {
+    return config_.schedule == "asynchronous" ? "" : synchronous_class(task);
+  }
 
   void fit(ClusterConfig& cluster) const override {
     const int64_t stages = !config_.stages.places.empty()

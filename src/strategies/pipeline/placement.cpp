@@ -78,9 +78,8 @@ class PieceCosts {
       : pieces_(stages_between(plan.architecture, plan.architecture.cuts())),
         limit_bytes_(plan.cluster.fabric == "virtual" ? plan.cluster.memory_bytes
                                                       : std::numeric_limits<double>::infinity()) {
-    const PipelineShape shape{.nodes = placement.nodes,
-                              .stages = stages,
-                              .micro_batches = placement.micro_batches_of(0).size()};
+    PipelineShape shape = placement.shape(0);
+    shape.stages = stages;
     const double samples = micro_batch_samples(plan, placement.micro_batches);
     for (size_t stage = 0; stage < stages; ++stage) {
       const size_t in_flight =
@@ -151,6 +150,7 @@ size_t default_micro_batches(const PipelineConfig& config, const Plan& plan, siz
 }
 
 void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placement& placement) {
+  if (placement.asynchronous()) return;  // batches are not cut
   if (plan.task.deterministic) {
     placement.micro_batches = static_cast<size_t>(plan.task.lanes);
   } else {

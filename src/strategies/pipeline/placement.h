@@ -25,9 +25,12 @@ struct Placement {
   }
   // Those of a global batch that go through this replica.
   Range micro_batches_of(size_t replica) const { return part_of(micro_batches, replicas, replica); }
+  bool asynchronous() const { return schedule == "asynchronous"; }
+  // Asynchronously whole batches follow each other: as many are under way as there are nodes.
   PipelineShape shape(size_t replica) const {
-    return {
-        .nodes = nodes, .stages = stages.size(), .micro_batches = micro_batches_of(replica).size()};
+    return {.nodes = nodes,
+            .stages = stages.size(),
+            .micro_batches = asynchronous() ? nodes : micro_batches_of(replica).size()};
   }
 };
 

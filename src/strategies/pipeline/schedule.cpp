@@ -111,6 +111,8 @@ const std::vector<ScheduleEntry>& pipeline_schedules() {
       {"1f1b", "forward and backward passes in turn: fewer activations at once",
        one_forward_one_backward},
       {"interleaved", "the same with several stages on each node: a shorter bubble", interleaved},
+      {"asynchronous", "batches follow each other without a pause; each updates with old weights",
+       one_forward_one_backward},
   };
   return entries;
 }

@@ -4,7 +4,8 @@
 // micro-batches. A schedule is, for each node, the order of its forward and backward passes; what
 // they wait for follows: a forward pass for that of the stage below, a backward pass for that of
 // the stage above. In every schedule the micro-batches pass a stage in their order, both ways, so
-// that gradients are added in one order and the results of all schedules are the same.
+// that gradients are added in one order and the results of all schedules are the same. Only
+// `asynchronous` updates after each of them, which are whole batches there.
 #pragma once
 
 #include <cstddef>

@@ -40,6 +40,16 @@ std::vector<StageTimes> all_times(const Placement& placement, const Plan& plan) 
   return times;
 }
 
+// What the others wait for: the slowest stage, or what passes.
+double bottleneck_s(const Placement& placement, const Plan& plan) {
+  double most_s = 0;
+  const std::vector<StageTimes> times = all_times(placement, plan);
+  for (size_t s = 0; s < times.size(); ++s)
+    most_s = std::max({most_s, times[s].forward_s + times[s].backward_s,
+                       s + 1 < times.size() ? times[s].transfer_s : 0});
+  return most_s;
+}
+
 }  // namespace
 
 double node_flops(const ClusterConfig& cluster, Rank rank) {
@@ -84,6 +94,7 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
     slowest_s = std::max(slowest_s, bytes / link_bandwidth(plan.cluster) + update_s);
   }
+  if (placement.asynchronous()) return bottleneck_s(placement, plan) + slowest_s;
   return time_of(placement.shape(0), tasks_of(placement), all_times(placement, plan)) + slowest_s;
 }
 
@@ -91,6 +102,8 @@ double bubble_share(const Placement& placement, const Plan& plan) {
   const std::vector<StageTimes> times = all_times(placement, plan);
   double busy_s = 0;
   for (const StageTimes& stage : times) busy_s += stage.forward_s + stage.backward_s;
+  if (placement.asynchronous())
+    return 1 - busy_s / (bottleneck_s(placement, plan) * static_cast<double>(placement.nodes));
   busy_s *= static_cast<double>(placement.shape(0).micro_batches);
   const double total_s = time_of(placement.shape(0), tasks_of(placement), times);
   return 1 - busy_s / (total_s * static_cast<double>(placement.nodes));
@@ -107,7 +120,9 @@ double stage_memory(const PipelineConfig& config, const Plan& plan, const Archit
   // forward and backward passes with what they send.
   const double activations = stage.activation_bytes() * samples;
   const double kept = config.recompute ? 4 * activations : under_way * activations;
-  return values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
+  const double stashed =
+      config.schedule == "asynchronous" && in_flight > 1 ? under_way * values * sizeof(float) : 0;
+  return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
          state * sizeof(float) + kept + (under_way + 1) * input + 2 * output;
 }
 

@@ -46,6 +46,8 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       backward_sends_(batches_.size()) {
   const size_t count = model_->parameters().size();
   const bool exact = context.task.deterministic;
+  if (placement.asynchronous() && in_flight_ > 1)
+    stash_.emplace(model_->parameters(), in_flight_, !context.node.clock().cost_only());
   if (exact)
     exact_sum_ = Buffer<ExactSum>(count);
   else
@@ -99,11 +101,17 @@ std::span<const uint32_t> StageWorker::samples(size_t micro_batch) const {
 // Features are for the first stage and answers for the last; dropout knows samples by their number.
 void StageWorker::gather(size_t micro_batch) {
   Batch& batch = batches_[micro_batch % batches_.size()];
-  batch.step = plan_.step;
+  batch.step = plan_.step + (placement_.asynchronous() ? micro_batch : 0);
   if ((is_first() || is_last()) && !context_.node.clock().cost_only())
     context_.data.dataset->gather(samples(micro_batch), batch);
   else
     batch.samples.assign(samples(micro_batch).begin(), samples(micro_batch).end());
+}
+
+// Asynchronously each is a batch of its own.
+float StageWorker::scale_of(size_t micro_batch) const {
+  return placement_.asynchronous() ? 1.0F / static_cast<float>(samples(micro_batch).size())
+                                   : plan_.scale;
 }
 
 std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t micro_batch) {
@@ -125,6 +133,12 @@ void StageWorker::forward(size_t micro_batch) {
   if (!is_first()) inputs_[micro_batch % batches_.size()] = below().take(micro_batch);
   const size_t slot = forward_slot(micro_batch);
   finish_send(forward_sends_[slot], "activation", micro_batch);
+  if (stash_ && plan_.training) {
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    stash_->keep(slot_of(micro_batch));
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+  }
   const auto output = compute_forward(slot, micro_batch);
   if (is_last())
     measure(micro_batch);
@@ -140,7 +154,7 @@ void StageWorker::measure(size_t micro_batch) {
   PhaseScope scope(context_.watch, Phase::kCompute);
   if (context_.node.clock().cost_only()) return;
   if (plan_.training)
-    loss_ += model_->loss(slot, batch, plan_.scale);
+    loss_ += model_->loss(slot, batch, scale_of(micro_batch));
   else
     add_evaluation(sums_, model_->evaluate(slot, batch));
 }
@@ -154,19 +168,16 @@ void StageWorker::backward(size_t micro_batch) {
   const std::span<float> slope = is_last() ? std::span<float>{} : above_->take(micro_batch);
   const size_t slot = backward_slot(micro_batch);
   finish_send(backward_sends_[slot % backward_sends_.size()], "gradient", micro_batch);
-  if (recompute_) {
-    compute_forward(slot, micro_batch);
-    if (is_last()) model_->loss(slot, batches_[micro_batch % batches_.size()], plan_.scale);
-  }
   std::span<const float> input_slope;
-  {
-    PhaseScope scope(context_.watch, Phase::kCompute);
-    input_slope = model_->backward(slot, slope);
-    const Architecture& architecture = model_->architecture();
+  if (stash_) {
+    const WeightStash::Borrowed weights(*stash_, slot_of(micro_batch));
+    input_slope = compute_backward(micro_batch, slope);
+    PhaseScope scope(context_.watch, Phase::kAggregate);
     context_.node.clock().charge(
-        {.flops = static_cast<double>(samples(micro_batch).size()) *
-                  (architecture.training_flops() - architecture.forward_flops()),
-         .memory_bytes = 0});
+        {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
+    staleness_ = static_cast<double>(stash_->missed(slot_of(micro_batch)));
+  } else {
+    input_slope = compute_backward(micro_batch, slope);
   }
   if (!is_first())
     send(backward_sends_[slot % backward_sends_.size()], placement_.rank_of(replica_, stage_ - 1),
@@ -174,6 +185,23 @@ void StageWorker::backward(size_t micro_batch) {
   add_gradients();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);
+}
+
+std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::span<float> slope) {
+  const size_t slot = backward_slot(micro_batch);
+  if (recompute_) {
+    compute_forward(slot, micro_batch);
+    if (is_last())
+      model_->loss(slot, batches_[micro_batch % batches_.size()], scale_of(micro_batch));
+  }
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  const auto input_slope = model_->backward(slot, slope);
+  const Architecture& architecture = model_->architecture();
+  context_.node.clock().charge(
+      {.flops = static_cast<double>(samples(micro_batch).size()) *
+                (architecture.training_flops() - architecture.forward_flops()),
+       .memory_bytes = 0});
+  return input_slope;
 }
 
 void StageWorker::add_gradients() {
@@ -222,6 +250,8 @@ void StageWorker::update(double rate) {
   }
   if (arithmetic) optimizer_->step(model_->parameters(), sum, rate);
   charge_update(context_, layout_);
+  sum_begun_ = false;
+  if (stash_) stash_->updated();
 }
 
 void StageWorker::send(Handle& handle, Rank to, Purpose purpose, size_t stage,

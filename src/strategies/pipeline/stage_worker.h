@@ -11,14 +11,16 @@
 #include "strategies/compute.h"
 #include "strategies/pipeline/placement.h"
 #include "strategies/pipeline/stream.h"
+#include "strategies/pipeline/weight_stash.h"
 
 namespace tutti {
 
-// The micro-batches of one pass through the pipeline.
+// The micro-batches of one pass through the pipeline. Asynchronously they are the batches of
+// consecutive steps.
 struct PassPlan {
   std::vector<std::span<const uint32_t>> samples;  // of each micro-batch; some may have none
-  uint64_t step = 0;
-  float scale = 1;  // of the loss
+  uint64_t step = 0;                               // the first, if there are several
+  float scale = 1;                                 // of the loss
   bool training = true;
 };
 
@@ -34,12 +36,14 @@ class StageWorker {
 
   bool is_first() const { return stage_ == 0; }
   bool is_last() const { return stage_ + 1 == placement_.stages.size(); }
-  double loss() const { return loss_; }                       // the last stage: of this pass
+  double take_loss() { return std::exchange(loss_, 0); }      // the last stage: since the last call
   const EvaluationSums& evaluation() const { return sums_; }  // the last stage: of this pass
 
   // The sum of the gradients over all replicas, and the step that it leads to.
   void sum_replicas();
   void update(double rate);
+  // Asynchronously: updates since the forward pass of the micro-batch that went back last.
+  double staleness() const { return staleness_; }
 
   StageModel& model() { return *model_; }
   size_t stage() const { return stage_; }
@@ -51,7 +55,9 @@ class StageWorker {
   size_t backward_slot(size_t micro_batch) const;
   void gather(size_t micro_batch);
   std::span<const float> compute_forward(size_t model_slot, size_t micro_batch);
+  float scale_of(size_t micro_batch) const;
   void measure(size_t micro_batch);
+  std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);
   void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
   void finish_send(Handle& handle, const char* what, size_t micro_batch);
@@ -66,6 +72,8 @@ class StageWorker {
   Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<AllReduce> replicas_;
+  std::optional<WeightStash> stash_;  // where updates come between forward and backward
+  double staleness_ = 0;
   Buffer<float> sum_;
   Buffer<ExactSum> exact_sum_;
   bool sum_begun_ = false;

@@ -37,29 +37,56 @@ double PipelineTrainer::busy_s() const {
   return context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
 }
 
-double PipelineTrainer::take_step(const Batches& batches, int64_t step, uint64_t number,
-                                  double rate) {
+double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next) {
   const double began_s = context_.node.clock().now(), busy_before_s = busy_s();
-  const Range mine = placement_.micro_batches_of(replica_);
-  PassPlan plan{.samples = {},
-                .step = number,
-                .scale = 1.0F / static_cast<float>(batches.count(step)),
-                .training = true};
-  size_t count = 0;
-  for (size_t micro = mine.begin; micro < mine.end; ++micro) {
-    plan.samples.push_back(batches.lane(step, static_cast<int64_t>(micro),
-                                        static_cast<int64_t>(placement_.micro_batches)));
-    count += plan.samples.back().size();
-  }
-  run(tasks_, plan);
-  const double loss = share_loss(number);
+  const size_t count =
+      placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
+  const double loss = share_loss(next.number);
   if (!std::isfinite(loss)) return loss;  // parameters stay as they were
   for (const auto& worker : workers_) worker->sum_replicas();
-  for (const auto& worker : workers_) worker->update(rate);
+  for (const auto& worker : workers_) worker->update(next.rate);
   context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
   busy_s_ += busy_s() - busy_before_s;
   steps_s_ += context_.node.clock().now() - began_s;
   return count ? loss / static_cast<double>(count) : 0;
+}
+
+// The micro-batches of one batch, forward and backward. Returns the samples of this replica.
+size_t PipelineTrainer::pass_batch(const Batches& batches, const StepAhead& next) {
+  const Range mine = placement_.micro_batches_of(replica_);
+  PassPlan plan{.samples = {},
+                .step = next.number,
+                .scale = 1.0F / static_cast<float>(batches.count(next.step)),
+                .training = true};
+  size_t count = 0;
+  for (size_t micro = mine.begin; micro < mine.end; ++micro) {
+    plan.samples.push_back(batches.lane(next.step, static_cast<int64_t>(micro),
+                                        static_cast<int64_t>(placement_.micro_batches)));
+    count += plan.samples.back().size();
+  }
+  run(tasks_, plan);
+  return count;
+}
+
+// One batch comes back; those behind it have been sent on their way, so that all nodes are busy.
+// The order is that of 1f1b, and with it what each update is made of: asynchronous, but the same
+// however fast the nodes are. Before a measurement the pipeline runs empty.
+size_t PipelineTrainer::pass_on(const Batches& batches, const StepAhead& next) {
+  StageWorker& worker = *workers_.front();
+  if (returned_ == under_way_.samples.size()) {
+    under_way_ = {.samples = {}, .step = next.number, .scale = 1, .training = true};
+    for (int64_t i = 0; i <= next.followers; ++i)
+      under_way_.samples.push_back(batches.share(next.step + i, 0));
+    sent_ = returned_ = 0;
+    worker.begin(under_way_);
+  }
+  const size_t ahead = placement_.nodes - node_;
+  for (; sent_ < std::min(under_way_.samples.size(), returned_ + ahead); ++sent_)
+    worker.forward(sent_);
+  worker.backward(returned_);
+  const size_t count = under_way_.samples[returned_].size();
+  if (++returned_ == under_way_.samples.size()) worker.end();
+  return count;
 }
 
 void PipelineTrainer::run(const std::vector<StageTask>& tasks, const PassPlan& plan) {
@@ -75,7 +102,7 @@ void PipelineTrainer::run(const std::vector<StageTask>& tasks, const PassPlan& p
 double PipelineTrainer::share_loss(uint64_t step) {
   const Tag tag(Purpose::kControl, step, kLossPart);
   const Rank last = placement_.rank_of(replica_, placement_.stages.size() - 1);
-  double loss = workers_.back()->loss();
+  double loss = workers_.back()->take_loss();
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!has_last_stage()) {
     receive(context_.node, last, tag, bytes_in(loss));

@@ -21,7 +21,7 @@ Settings four_stages(const std::string& schedule) {
           "optimizer.lr=0.05",
           "strategy.kind=pipeline",
           "strategy.schedule=\"" + schedule + "\"",
-          "strategy.micro_batches=4",
+          schedule == "asynchronous" ? "strategy.micro_batches=1" : "strategy.micro_batches=4",
           "cluster.fabric=virtual",
           "cluster.workers=4",
           "cluster.speed=\"10 MFLOP/s\"",
@@ -30,7 +30,7 @@ Settings four_stages(const std::string& schedule) {
 }
 
 TEST(PipelineFaults, EverySurvivorNamesThePeerAndSomebodyTheMicroBatch) {
-  for (const char* schedule : {"sequential", "gpipe", "1f1b"})
+  for (const std::string schedule : {"sequential", "gpipe", "1f1b", "asynchronous"})
     for (const int64_t victim : {0, 1, 3}) {
       Job job = load_job("", four_stages(schedule));
       job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {victim}});

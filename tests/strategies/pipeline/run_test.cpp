@@ -128,6 +128,12 @@ TEST(PipelineSettings, ThatContradictEachOtherAreNamed) {
       refused({"strategy.schedule=interleaved", "cluster.workers=2", "strategy.micro_batches=3"})
           .find("multiple"),
       std::string::npos);
+  EXPECT_NE(refused({"strategy.schedule=asynchronous", "task.deterministic=true"})
+                .find("task.deterministic = true"),
+            std::string::npos);
+  EXPECT_NE(refused({"strategy.schedule=asynchronous", "strategy.micro_batches=4"})
+                .find("strategy.micro_batches"),
+            std::string::npos);
   EXPECT_NE(refusal(logistic_task() + pipeline("1f1b", 4, "process")).find("at most 1"),
             std::string::npos);
   EXPECT_THROW(load_job("", {"strategy.kind=pipeline", "strategy.stages=\"some\""}), ConfigError);
