@@ -15,8 +15,8 @@ namespace tutti {
 int run_check(const JobOptions& options) {
   Job job = job_of(options);
   const auto [data, architecture] = prepare(job);
-  const StepCost cost =
-      job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
+  const Plan plan{job.task, job.cluster, job.optimizer, architecture};
+  const StepCost cost = job.strategy->step_cost(plan);
   const double memory = predicted_memory_bytes(job, architecture);
   const int64_t steps = predicted_steps(job, data);
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
@@ -33,7 +33,8 @@ int run_check(const JobOptions& options) {
                             {"memory_bytes_per_worker", memory},
                             {"data_bytes", data.dataset->memory_bytes()},
                             {"bytes_sent_per_step", cost.bytes_sent},
-                            {"messages_per_step", cost.messages}})
+                            {"messages_per_step", cost.messages},
+                            {"plan", job.strategy->explain(plan)}})
               << "\n";
     return 0;
   }
@@ -47,6 +48,7 @@ int run_check(const JobOptions& options) {
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
   fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
+  for (const std::string& line : job.strategy->explain(plan)) fmt::print("plan      {}\n", line);
   fmt::print(
       "expect    {} steps; per worker {} of memory; per step at most {} sent in {} messages "
       "by a node\n",

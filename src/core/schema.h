@@ -25,6 +25,13 @@ inline constexpr Bounds kNotNegative{0};
 inline constexpr Bounds kAtLeastOne{1};
 inline constexpr Bounds kFraction{0, 1};
 
+// How something is divided: into so many parts, at these places, or as a planner finds best.
+struct Division {
+  int64_t parts = 0;            // 0: as many as there are nodes for them
+  std::vector<int64_t> places;  // where the parts after the first begin; empty: not given
+  bool automatic = false;
+};
+
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -52,6 +59,8 @@ class Visitor {
   // An array of tables. `inside(visitor, i)` visits element i, appending it first when i == size.
   virtual void tables(const char* key, size_t size,
                       const std::function<void(Visitor&, size_t)>& inside, const char* help) = 0;
+  // A number of parts, a list of places, or "auto".
+  virtual void division(const char* key, Division& value, const char* help) = 0;
 };
 
 // The entry of `known` nearest to `word` by edit distance, or "" when none is close.

@@ -29,6 +29,12 @@ std::string Tag::describe() const {
     case Purpose::kControl:
       name = "control";
       break;
+    case Purpose::kActivation:
+      name = "activation";
+      break;
+    case Purpose::kSlope:
+      name = "gradient by an activation";
+      break;
     case Purpose::kFabric:
       name = "fabric";
       break;

@@ -17,6 +17,8 @@ enum class Purpose : uint8_t {
   kEvaluation,  // shares of an evaluation
   kParameters,  // parameters as a whole
   kControl,     // start, stop, barrier
+  kActivation,  // what a stage of a model made of some samples
+  kSlope,       // the gradient by that, on its way back
   kFabric = 15,  // reserved for the fabric itself
 };
 

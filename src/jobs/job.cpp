@@ -118,6 +118,7 @@ Prepared prepare(const Job& job) {
     data.dataset = dataset_for(job.task.model, std::move(data.dataset));
     Architecture architecture = make_architecture(job.task.model, *data.dataset);
     validate_rows(job, architecture);
+    job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
     return {std::move(data), std::move(architecture)};
   } catch (const ConfigError& error) {
     throw ConfigError(error.key(), place_of(job, error.key()) + error.what());

@@ -40,6 +40,10 @@ class ReferenceWriter : public Visitor {
   void quantity(const char* key, double& value, Unit unit, const char* help) override {
     row(key, "quantity", fmt::format("\"{}\"", format_quantity(value, unit)), help);
   }
+  void division(const char* key, Division& value, const char* help) override {
+    row(key, "whole number >= 0, list of whole numbers, `auto`", fmt::format("{}", value.parts),
+        help);
+  }
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char* help) override {
     row(key, fmt::format("`{}`", fmt::join(allowed, "`, `")), fmt::format("\"{}\"", value), help);

@@ -15,6 +15,7 @@
 #include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "models/stage.h"
 #include "strategies/compute.h"
 
 namespace tutti {
@@ -134,8 +135,7 @@ class Participant {
     parameters_ = Buffer<float>(count);
     std::span<float> gradients;
     Window* window = nullptr;
-    if (const size_t bytes = job.strategy->window_bytes(
-            {job.task, job.cluster, job.optimizer, stage_.architecture})) {
+    if (const size_t bytes = job.strategy->window_bytes(plan())) {
       window = node_.endpoint().open_window(bytes, node_.timeout_s());
       if (!window)
         throw FabricError(
@@ -149,7 +149,7 @@ class Participant {
     const bool arithmetic = !node_.clock().cost_only();
     // A sparse model's server makes rows as they are touched.
     const bool lazily = stage_.architecture.row_width > 0 && !is_worker();
-    if (arithmetic && !lazily) initialise(stage_.architecture, job.task.seed, parameters_.span());
+    if (arithmetic && !lazily) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
         {job.task.seed, static_cast<int>(job.cluster.threads)});
@@ -165,6 +165,35 @@ class Participant {
     trained_s_ = node_.clock().now();
     note_traffic();
     watch_.enter(Phase::kOther);
+  }
+
+  // Where a node has some of the layers alone, the memory of the others is not touched.
+  void initialise_own() {
+    const Architecture& whole = stage_.architecture;
+    if (has_all_layers()) return initialise(whole, stage_.job.task.seed, parameters_.span());
+    for (const Range layers : stage_.job.strategy->layers_of(plan(), node_.endpoint().rank())) {
+      const Architecture part = stage_of(whole, layers);
+      initialise(part, stage_.job.task.seed,
+                 parameters_.span().subspan(part.place.value, part.parameter_count));
+    }
+  }
+
+  bool has_all_layers() const {
+    if (!is_worker()) return true;
+    const auto layers = stage_.job.strategy->layers_of(plan(), node_.endpoint().rank());
+    return layers.size() == 1 && layers[0].size() == stage_.architecture.layers.size();
+  }
+
+  // Once trained, those that are still members have agreed on all of them.
+  bool knows_parameters() const {
+    if (!model_ || !is_worker() || node_.clock().cost_only()) return false;
+    if (trained_s_ == 0) return has_all_layers();
+    return std::find(members_.begin(), members_.end(), node_.endpoint().rank()) != members_.end();
+  }
+
+  Plan plan() const {
+    const Job& job = stage_.job;
+    return {job.task, job.cluster, job.optimizer, stage_.architecture};
   }
 
   // Others may hold a part of the parameters, or none.
@@ -301,7 +330,7 @@ class Participant {
     }
     if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
-    if (model_ && is_worker() && !node_.clock().cost_only())
+    if (knows_parameters())
       report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
   }
 

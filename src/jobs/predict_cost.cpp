@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/parameter_layout.h"
-
 namespace tutti {
 
 double predicted_memory_bytes(const Job& job, const Architecture& architecture) {
-  const auto parameters = static_cast<double>(architecture.parameter_count) * sizeof(float);
-  const auto parts = std::max(job.cluster.workers, job.task.deterministic ? job.task.lanes : 1);
-  const auto share = static_cast<double>((job.task.global_batch + parts - 1) / parts);
-  const double state = optimizer_cost(job.optimizer, layout_of(architecture)).values;
-  return parameters * 2 + state * sizeof(float) + share * architecture.activation_bytes() +
-         job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture}).extra_memory;
+  return job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
 }
 
 int64_t predicted_steps(const Job& job, const Data& data) {

@@ -5,8 +5,7 @@
 
 namespace tutti {
 
-// Memory of one worker: parameters, gradients, optimizer state, activations of its share of a
-// batch, and what the strategy adds. Without the data and the program itself.
+// Memory of the worker that needs most, as its strategy counts it.
 double predicted_memory_bytes(const Job& job, const Architecture& architecture);
 
 int64_t predicted_steps(const Job& job, const Data& data);

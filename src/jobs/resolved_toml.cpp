@@ -56,6 +56,12 @@ class TomlWriter : public Visitor {
   void field(const char* key, std::vector<double>& value, Bounds, const char*) override {
     put(key, list(value, decimal));
   }
+  void division(const char* key, Division& value, const char*) override {
+    put(key, value.automatic ? "\"auto\""
+             : value.places.empty()
+                 ? std::to_string(value.parts)
+                 : list(value.places, [](int64_t v) { return std::to_string(v); }));
+  }
   // In the base unit, exactly: a rounded text would not replay to the same virtual time.
   void quantity(const char* key, double& value, Unit, const char*) override {
     put(key, decimal(value));

@@ -77,6 +77,26 @@ class TomlReader : public Visitor {
     if (value < 0 || !std::isfinite(value)) fail(key, *node, "must not be negative");
   }
 
+  void division(const char* key, Division& value, const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return;
+    value = {};
+    if (node->is_array()) {
+      read_list(key, value.places,
+                [&](const toml::node& place) { return integer(key, place, kAtLeastOne); });
+      if (value.places.empty()) fail(key, *node, "= [] names no place; write a number of parts");
+    } else if (const auto text = node->value_exact<std::string>()) {
+      check_choice(key, *node, *text, {"auto"});
+      value.automatic = true;
+    } else if (node->is_integer()) {
+      value.parts = integer(key, *node, kNotNegative);
+    } else {
+      fail(key, *node,
+           fmt::format("must be a whole number, a list of them or \"auto\", not {}",
+                       type_name(*node)));
+    }
+  }
+
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char*) override {
     const toml::node* node = find(key);

@@ -99,8 +99,18 @@ struct ModelBuffer {
   std::string merge;  // mean | sum | keep_first
 };
 
+// Where a stage begins in the model that it is a part of. Names what random numbers are keyed by,
+// so that a stage starts and drops out as the same layers of the whole model do.
+struct StagePlace {
+  size_t layer = 0;      // layers below it
+  size_t parameter = 0;  // parameters below it
+  size_t value = 0;      // values of the flat buffer below it
+  bool last = true;      // its output are the scores
+};
+
 struct Architecture {
   std::string kind;
+  StagePlace place;            // of a whole model: the beginning
   std::vector<int64_t> input;  // shape of one sample
   int64_t outputs = 0;         // scores per prediction: classes, or 1
   int64_t positions = 1;       // predictions per sample: sequences have one at each position

@@ -11,7 +11,7 @@ struct DropoutKey {
   uint64_t seed = 0;
   uint64_t step = 0;
   uint32_t sample = 0;
-  uint32_t layer = 0;  // position in Architecture::layers, below 2^24
+  uint32_t layer = 0;  // position in the layers of the whole model, below 2^24
 };
 
 // Writes 0 with this probability and 1 / (1 - probability) otherwise, so that the expectation of

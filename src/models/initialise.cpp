@@ -16,7 +16,7 @@ void initialise(const Architecture& architecture, uint64_t seed, std::span<float
   std::vector<float> values;
   for (size_t i = 0; i < architecture.parameters.size(); ++i) {
     const Parameter& parameter = architecture.parameters[i];
-    Random random(seed, Stream::kInit, static_cast<uint32_t>(i));
+    Random random(seed, Stream::kInit, static_cast<uint32_t>(architecture.place.parameter + i));
     values.resize(parameter.range.size());
     for (float& value : values) {
       double drawn = parameter.init_mean;

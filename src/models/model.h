@@ -21,6 +21,8 @@ struct Evaluation {
   size_t count = 0;
 };
 
+class StageModel;
+
 class Model {
  public:
   // Called with each range whose gradients are final, last layers first. Must not block.
@@ -39,6 +41,9 @@ class Model {
   virtual Evaluation evaluate(const Batch& batch) = 0;
   // scores: batch size x positions x outputs.
   virtual void predict(const Batch& batch, std::span<float> scores) = 0;
+  // These layers alone, over their part of this model's memory (stage.h). The model's `cuts` say
+  // where they may begin and end. Nullptr for sparse models, which have one layer.
+  virtual std::unique_ptr<StageModel> stage(Range layers) = 0;
 };
 
 // The memory of a model, provided by the caller so that it can live in a shared window. Each span

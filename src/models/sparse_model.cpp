@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "models/losses.h"
+#include "models/stage.h"
 
 namespace tutti {
 namespace {
@@ -49,6 +50,8 @@ class RowsModel : public SparseModel {
     TUTTI_CHECK(scores.size() == scores_.size());
     std::copy(scores_.begin(), scores_.end(), scores.begin());
   }
+
+  std::unique_ptr<StageModel> stage(Range) override { return nullptr; }
 
  protected:
   using Columns = std::span<const uint32_t>;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "strategies/allreduce.h"
 #include "strategies/elastic_averaging.h"
@@ -8,7 +10,9 @@
 #include "strategies/hogwild.h"
 #include "strategies/local_sgd.h"
 #include "strategies/model_averaging.h"
+#include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/parameter_server.h"
+#include "strategies/pipeline/pipeline.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 
@@ -32,6 +36,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        make_model_averaging, model_averaging_variants},
       {"parameter_server", "servers hold the parameters; workers push gradients and pull them",
        make_parameter_server, parameter_server_variants},
+      {"pipeline", "the layers over nodes; batches go through in parts, one behind the other",
+       make_pipeline, pipeline_variants},
   };
   return entries;
 }
@@ -49,6 +55,23 @@ std::vector<std::string> Strategy::roles(const ClusterConfig& cluster) const {
 void Strategy::validate_optimizer(const OptimizerConfig&) const {}
 
 void Strategy::validate_data(const Data&, const ClusterConfig&) const {}
+
+void Strategy::validate_plan(const Plan&) const {}
+
+std::vector<std::string> Strategy::explain(const Plan&) const { return {}; }
+
+std::vector<Range> Strategy::layers_of(const Plan& plan, Rank) const {
+  return {{0, plan.architecture.layers.size()}};
+}
+
+double Strategy::memory_bytes(const Plan& plan) const {
+  const auto parameters = static_cast<double>(plan.architecture.parameter_count) * sizeof(float);
+  const auto parts = std::max(plan.cluster.workers, plan.task.deterministic ? plan.task.lanes : 1);
+  const auto share = static_cast<double>((plan.task.global_batch + parts - 1) / parts);
+  const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
+  return parameters * 2 + state * sizeof(float) + share * plan.architecture.activation_bytes() +
+         step_cost(plan).extra_memory;
+}
 
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 

@@ -42,6 +42,14 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
   return loss;
 }
 
+void add_evaluation(EvaluationSums& sums, const Evaluation& chunk) {
+  if (std::abs(chunk.loss) < kMostLoss)
+    sums.loss.value += static_cast<int128_t>(std::nearbyint(chunk.loss * kLossScale));
+  else
+    sums.invalid.value += static_cast<int128_t>(chunk.count);
+  sums.correct.value += static_cast<int128_t>(std::nearbyint(chunk.correct * kLossScale));
+}
+
 size_t evaluation_chunks(size_t samples) {
   return (samples + kEvaluationChunk - 1) / kEvaluationChunk;
 }
@@ -63,12 +71,7 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
     const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
     if (!clock.cost_only()) {
       context.data.dataset->gather(part, batch);
-      const Evaluation result = context.model.evaluate(batch);
-      if (std::abs(result.loss) < kMostLoss)
-        sums.loss.value += static_cast<int128_t>(std::nearbyint(result.loss * kLossScale));
-      else
-        sums.invalid.value += static_cast<int128_t>(part.size());
-      sums.correct.value += static_cast<int128_t>(std::nearbyint(result.correct * kLossScale));
+      add_evaluation(sums, context.model.evaluate(batch));
     }
     clock.charge(
         {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),

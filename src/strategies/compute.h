@@ -30,6 +30,7 @@ struct EvaluationSums {
   ExactSum loss, correct;
   ExactSum invalid;  // samples whose loss is not a finite number
 };
+void add_evaluation(EvaluationSums& sums, const Evaluation& chunk);
 size_t evaluation_chunks(size_t samples);
 // The samples of chunks [first, end).
 std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,

@@ -42,7 +42,8 @@ struct Context {
   Recorder& recorder;
   Log& log;
   // Who trains and evaluates together, by rank. A strategy that goes on without a lost worker takes
-  // it out, on every node alike; a node that is not among them takes no part in the final test.
+  // it out, on every node alike; a node that is not among them takes no part in the final test, and
+  // is not asked for the final parameters.
   std::vector<Rank> members;
   std::string folder = {};  // of the run; empty: it keeps no files
 };
@@ -72,6 +73,10 @@ class Strategy {
   virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
   // The same for the data, once it is read.
   virtual void validate_data(const Data& data, const ClusterConfig& cluster) const;
+  // The same for the model, once its layers are known.
+  virtual void validate_plan(const Plan& plan) const;
+  // What it makes of the model and the cluster, and why, line by line: `tutti check` prints it.
+  virtual std::vector<std::string> explain(const Plan& plan) const;
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
@@ -82,7 +87,12 @@ class Strategy {
   virtual bool moves_rows() const { return false; }
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
+  // The layers that a worker has the parameters of while it trains. By default all.
+  virtual std::vector<Range> layers_of(const Plan& plan, Rank worker) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;
+  // Of the worker that needs most: parameters, gradients, optimizer, activations and what
+  // step_cost() adds; without the data and the program itself.
+  virtual double memory_bytes(const Plan& plan) const;
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                                   size_t samples) const;

@@ -103,7 +103,9 @@ class Examiner {
       return;
     }
     validate(job, *data_);
-    make_architecture(job.task.model, data_->dataset->sample_shape(), data_->dataset->classes());
+    const Architecture architecture = make_architecture(
+        job.task.model, data_->dataset->sample_shape(), data_->dataset->classes());
+    job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
   }
 
  private:

@@ -97,6 +97,7 @@ json WhatIf::workers(const std::vector<Choice>& choices) const {
       shrink_cluster(job.cluster, workers);
       try {
         validate(job, prepared.data);
+        job.strategy->validate_plan({job.task, job.cluster, job.optimizer, prepared.architecture});
       } catch (const ConfigError&) {
         continue;  // it cannot be so small
       }

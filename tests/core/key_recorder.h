@@ -23,6 +23,7 @@ class KeyRecorder : public Visitor {
     keys.emplace_back(key);
   }
   void quantity(const char* key, double&, Unit, const char*) override { keys.emplace_back(key); }
+  void division(const char* key, Division&, const char*) override { keys.emplace_back(key); }
   void choice(const char* key, std::string&, const std::vector<std::string_view>&,
               const char*) override {
     keys.emplace_back(key);

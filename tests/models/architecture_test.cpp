@@ -186,6 +186,7 @@ class Recorder : public Visitor {
     keys.push_back(key);
   }
   void quantity(const char* key, double&, Unit, const char*) override { keys.push_back(key); }
+  void division(const char* key, Division&, const char*) override { keys.push_back(key); }
   void choice(const char* key, std::string&, const std::vector<std::string_view>&,
               const char*) override {
     keys.push_back(key);

@@ -37,6 +37,44 @@ TEST(DeepModels, TransformerIsBitwiseSoloOnAnyNumberOfWorkers) {
             expected);
 }
 
+// Dropout masks are keyed by sample and layer, so it does not matter on which node a layer is.
+TEST(DeepModels, TransformerIsBitwiseSoloInAnyNumberOfStages) {
+  const TemporaryFolder folder;
+  const Settings task = transformer_task(folder);
+  const std::string expected = checksum(task + kSolo);
+  const Settings pipeline = {"strategy.kind=pipeline"};
+  for (const char* stages : {"2", "4", "6"})
+    EXPECT_EQ(
+        checksum(task + pipeline +
+                 Settings{"cluster.fabric=virtual", "cluster.workers=" + std::string(stages)}),
+        expected)
+        << stages;
+  EXPECT_EQ(checksum(task + pipeline +
+                     Settings{"cluster.fabric=process", "cluster.workers=2",
+                              "strategy.schedule=interleaved", "strategy.recompute=true"}),
+            expected);
+}
+
+TEST(DeepModels, ResidualNetworkIsBitwiseSoloInStages) {
+  const Settings task = {"task.data=fashion-mnist",
+                         "task.data.limit=64",
+                         "task.model.kind=resnet20",
+                         "task.model.channels=[8, 16]",
+                         "task.model.blocks=1",
+                         "task.global_batch=16",
+                         "task.max_steps=2",
+                         "task.deterministic=true",
+                         "task.lanes=4",
+                         "optimizer.lr=0.05",
+                         "cluster.timeout=60"};
+  const std::string expected = checksum(task + kSolo);
+  for (const char* stages : {"2", "4"})
+    EXPECT_EQ(checksum(task + Settings{"strategy.kind=pipeline", "cluster.fabric=virtual",
+                                       "cluster.workers=" + std::string(stages)}),
+              expected)
+        << stages;
+}
+
 // Fractions of samples add up to the same whoever evaluates which of them.
 TEST(DeepModels, QualityOfSequencesDoesNotDependOnTheWorkers) {
   const TemporaryFolder folder;

@@ -30,6 +30,12 @@ std::vector<Variant> equivalent_strategies() {
         {"parameter_server" + std::string(servers),
          {"strategy.kind=parameter_server", "strategy.servers=" + std::string(servers)},
          {1, 2, 3, 8}});
+  variants.push_back({"pipeline", {"strategy.kind=pipeline"}, {1}});
+  // One stage on each of its nodes: data parallel.
+  for (const char* replicas : {"2", "8"})
+    variants.push_back({"pipeline_replicas" + std::string(replicas),
+                        {"strategy.kind=pipeline", "strategy.replicas=" + std::string(replicas)},
+                        {std::stoi(replicas)}});
   return variants;
 }
 
@@ -119,6 +125,40 @@ TEST(EquivalenceLeNet, IsBitwiseSoloInTwoTopologiesAndBothFabrics) {
   const Settings servers = {"strategy.kind=parameter_server", "strategy.servers=2"};
   EXPECT_EQ(checksum(task + servers + on("process", 2)), expected);
   EXPECT_EQ(checksum(task + servers + Settings{"strategy.shards=layers"} + on("virtual", 3)),
+            expected);
+}
+
+// Stages of a model with convolutions, pooling and dropout; stages times replicas.
+TEST(EquivalenceLeNet, PipelinesAreBitwiseSoloForEveryNumberOfStages) {
+  const Settings task = {"task.data=fashion-mnist", "task.data.limit=512",
+                         "task.model.kind=lenet",   "task.model.channels=[6, 16]",
+                         "task.model.hidden=[120]", "task.global_batch=60",
+                         "task.max_steps=3",        "optimizer.kind=adam",
+                         "optimizer.lr=0.001",      "optimizer.weight_decay=0.01",
+                         "task.deterministic=true", "task.lanes=8"};
+  const std::string expected = checksum(task + solo() + on("process", 1));
+  const Settings pipeline = {"strategy.kind=pipeline"};
+  struct Way {
+    std::string schedule, fabric;
+    int stages;
+  };
+  for (const Way& way :
+       {Way{"1f1b", "process", 1}, Way{"1f1b", "process", 2}, Way{"1f1b", "process", 4},
+        Way{"1f1b", "virtual", 4}, Way{"gpipe", "process", 4}, Way{"gpipe", "virtual", 2},
+        Way{"sequential", "process", 2}, Way{"sequential", "virtual", 4}})
+    EXPECT_EQ(checksum(task + pipeline + Settings{"strategy.schedule=\"" + way.schedule + "\""} +
+                       on(way.fabric, way.stages)),
+              expected)
+        << way.schedule << " on " << way.fabric << " with " << way.stages << " stages";
+  for (const char* fabric : {"process", "virtual"}) {
+    EXPECT_EQ(checksum(task + pipeline + Settings{"strategy.schedule=interleaved"} + on(fabric, 2)),
+              expected);
+    EXPECT_EQ(
+        checksum(task + pipeline + Settings{"strategy.replicas=2", "strategy.topology=butterfly"} +
+                 on(fabric, 4)),
+        expected);
+  }
+  EXPECT_EQ(checksum(task + pipeline + Settings{"strategy.recompute=true"} + on("virtual", 4)),
             expected);
 }
 
@@ -221,6 +261,19 @@ TEST(EquivalenceFloat, StaysWithinTheDerivedBound) {
     for (const int workers : {2, 3, 8})
       expect_within(bound, variant.settings + on("process", workers), workers,
                     variant.averages ? workers + 3 : 0);
+}
+
+// Sums over micro-batches and replicas are partial sums like any others.
+TEST(EquivalenceFloat, PipelinesStayWithinTheDerivedBound) {
+  const Settings task = logistic_task();
+  const FloatBound bound =
+      bound_of(task, parameters_after(task + solo() + on("process", 1)), 37, std::ceil(480.0 / 37));
+  for (const int replicas : {1, 2, 3})
+    expect_within(bound,
+                  Settings{"strategy.kind=pipeline", "strategy.micro_batches=4",
+                           "strategy.replicas=" + std::to_string(replicas)} +
+                      on("process", replicas),
+                  4 * replicas, 0);
 }
 
 // Clients own their samples, so the synchronous run to compare with is the one whose workers do:

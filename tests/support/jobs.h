@@ -42,13 +42,13 @@ inline RunRecord run(const Settings& settings, const std::string& out = "") {
                 never);
 }
 
-// The checksum of the final parameters, which must be the same on every worker.
+// The checksum of the final parameters, which must be the same on every worker that has them all.
 inline std::string checksum(const Settings& settings) {
   const RunRecord record = run(settings);
   EXPECT_EQ(record.status, "done") << record.error;
   if (record.nodes.empty()) return "no node reported";
   for (const NodeReport& node : record.nodes)
-    if (node.role == "worker") {
+    if (node.role == "worker" && !node.parameters_sha256.empty()) {
       EXPECT_EQ(node.parameters_sha256, record.nodes.front().parameters_sha256)
           << "node " << node.rank;
     }

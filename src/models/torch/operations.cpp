@@ -234,7 +234,7 @@ std::unique_ptr<Operation> make_operation(const Architecture& architecture, size
     case LayerKind::kAveragePool:
       return std::make_unique<AveragePool>();
     case LayerKind::kDropout:
-      return std::make_unique<Dropout>(seed, index, layer.probability);
+      return std::make_unique<Dropout>(seed, architecture.place.layer + index, layer.probability);
     case LayerKind::kFlatten:
       return std::make_unique<Flatten>();
     case LayerKind::kGroupNorm:

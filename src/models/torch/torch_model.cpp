@@ -3,12 +3,14 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "models/builder.h"
-#include "models/losses.h"
 #include "models/model.h"
-#include "models/torch/operation.h"
+#include "models/objective.h"
+#include "models/torch/layer_stack.h"
+#include "models/torch/torch_stage.h"
 
 namespace tutti {
 namespace {
@@ -24,12 +26,14 @@ class TorchModel : public Model {
  public:
   TorchModel(const Architecture& architecture, const ModelMemory& memory,
              const ModelOptions& options)
-      : architecture_(architecture), memory_(memory) {
+      : architecture_(architecture),
+        memory_(memory),
+        seed_(options.seed),
+        objective_(architecture_) {
     TUTTI_CHECK(memory.parameters.size() == architecture.parameter_count);
     TUTTI_CHECK(memory.gradients.size() == architecture.parameter_count);
     if (at::get_num_threads() != options.threads) at::set_num_threads(options.threads);
-    steps_ = make_steps(architecture_, memory_, options.seed);
-    while (layer_of(steps_[first_trained_]).parameters.empty()) ++first_trained_;
+    layers_.emplace(architecture_, memory_, seed_);
   }
 
   const Architecture& architecture() const override { return architecture_; }
@@ -46,17 +50,15 @@ class TorchModel : public Model {
     }
     const at::Tensor scores = forward(batch, 0, batch.size(), true);
     slopes_.resize(static_cast<size_t>(scores.numel()));
-    const double loss = loss_of(scores, batch, 0, batch.size(), scale, slopes_);
+    const double loss = objective_.loss(values(scores), batch, 0, batch.size(), scale, slopes_);
     const auto count = static_cast<double>(batch.size());
-    at::Tensor slope = at::from_blob(slopes_.data(), scores.sizes(), at::kFloat);
-    for (size_t i = steps_.size(); i-- > first_trained_;) {
-      slope = steps_[i].operation->backward(slope, i > first_trained_);
-      const Layer& layer = layer_of(steps_[i]);
-      if (layer.parameters.empty()) continue;
-      penalise(layer, static_cast<double>(scale) * count);
-      if (ready) ready(range_of(layer));
-    }
-    return loss + count * penalty();
+    layers_->backward(at::from_blob(slopes_.data(), scores.sizes(), at::kFloat),
+                      /*input_needed=*/false, [&](const Layer& layer) {
+                        objective_.penalise(layer, static_cast<double>(scale) * count,
+                                            memory_.parameters, memory_.gradients);
+                        if (ready) ready(range_of(layer));
+                      });
+    return loss + count * objective_.penalty(memory_.parameters);
   }
 
   Evaluation evaluate(const Batch& batch) override {
@@ -64,11 +66,8 @@ class TorchModel : public Model {
     for (size_t begin = 0; begin < batch.size(); begin += kSlice) {
       const size_t size = std::min(kSlice, batch.size() - begin);
       const at::Tensor scores = forward(batch, begin, size, false);
-      result.loss += loss_of(scores, batch, begin, size, 1, {});
-      if (architecture_.classification)
-        result.correct +=
-            static_cast<double>(count_correct(values(scores), labels_of(batch, begin, size))) /
-            static_cast<double>(architecture_.positions);
+      result.loss += objective_.loss(values(scores), batch, begin, size, 1, {});
+      result.correct += objective_.correct(values(scores), batch, begin, size);
     }
     return result;
   }
@@ -84,6 +83,10 @@ class TorchModel : public Model {
     }
   }
 
+  std::unique_ptr<StageModel> stage(Range layers) override {
+    return make_torch_stage(architecture_, layers, memory_, seed_);
+  }
+
  private:
   // The scores of `size` samples of the batch from `begin` on.
   at::Tensor forward(const Batch& batch, size_t begin, size_t size, bool training) {
@@ -93,65 +96,19 @@ class TorchModel : public Model {
     shape.insert(shape.end(), architecture_.input.begin(), architecture_.input.end());
     // Operations overwrite only what operations made, never the batch.
     auto* features = const_cast<float*>(batch.features.data() + begin * width);
-    at::Tensor x = at::from_blob(features, shape, at::kFloat);
-    for (const Step& step : steps_) x = step.operation->forward(x, {batch, training});
-    return x;
+    return layers_->forward(at::from_blob(features, shape, at::kFloat), {batch, training});
   }
-
-  // The loss of a sequence is the mean over its positions.
-  double loss_of(const at::Tensor& scores, const Batch& batch, size_t begin, size_t size,
-                 float scale, std::span<float> slopes) {
-    if (architecture_.classification) {
-      const auto positions = static_cast<double>(architecture_.positions);
-      return cross_entropy(values(scores), labels_of(batch, begin, size),
-                           static_cast<float>(static_cast<double>(scale) / positions), slopes) /
-             positions;
-    }
-    TUTTI_CHECK(batch.targets.size() == batch.size());
-    return half_squared_error(values(scores), std::span(batch.targets).subspan(begin, size), scale,
-                              slopes);
-  }
-
-  // Those of the samples from `begin` on: one at each position.
-  std::span<const int32_t> labels_of(const Batch& batch, size_t begin, size_t size) const {
-    const auto positions = static_cast<size_t>(architecture_.positions);
-    TUTTI_CHECK(batch.labels.size() == batch.size() * positions);
-    return std::span(batch.labels).subspan(begin * positions, size * positions);
-  }
-
-  const Layer& layer_of(const Step& step) const { return architecture_.layers[step.layer]; }
 
   Range range_of(const Layer& layer) const {
     return {architecture_.parameters[layer.parameters.front()].range.begin,
             architecture_.parameters[layer.parameters.back()].range.end};
   }
 
-  // Each sample brings its own penalty on the weights (not the biases), so that shares of a batch
-  // add up to the whole.
-  void penalise(const Layer& layer, double factor) {
-    if (architecture_.l2 == 0) return;
-    const auto slope = static_cast<float>(factor * architecture_.l2);
-    const Range range = architecture_.parameters[layer.parameters.front()].range;
-    for (size_t i = range.begin; i < range.end; ++i)
-      memory_.gradients[i] += slope * memory_.parameters[i];
-  }
-
-  double penalty() const {
-    if (architecture_.l2 == 0) return 0;
-    double squares = 0;
-    for (const Layer& layer : architecture_.layers) {
-      if (layer.parameters.empty()) continue;
-      const Range range = architecture_.parameters[layer.parameters.front()].range;
-      for (float weight : memory_.parameters.subspan(range.begin, range.size()))
-        squares += static_cast<double>(weight) * static_cast<double>(weight);
-    }
-    return architecture_.l2 / 2 * squares;
-  }
-
   Architecture architecture_;
   ModelMemory memory_;
-  std::vector<Step> steps_;
-  size_t first_trained_ = 0;  // no step below this one needs a gradient
+  uint64_t seed_;
+  Objective objective_;
+  std::optional<LayerStack> layers_;
   std::vector<float> slopes_;
 };
 

@@ -1,0 +1,78 @@
+#include "models/stage.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "models/builder.h"
+
+namespace tutti {
+namespace {
+
+// Parameters lie in the order of the layers.
+Range parameters_in(const Architecture& whole, Range layers) {
+  Range result{whole.parameters.size(), 0};
+  for (size_t i = layers.begin; i < layers.end; ++i)
+    for (const size_t parameter : whole.layers[i].parameters) {
+      result.begin = std::min(result.begin, parameter);
+      result.end = std::max(result.end, parameter + 1);
+    }
+  return result;
+}
+
+}  // namespace
+
+Architecture stage_of(const Architecture& whole, Range layers) {
+  TUTTI_CHECK(layers.begin < layers.end && layers.end <= whole.layers.size());
+  const Range own = parameters_in(whole, layers);
+  TUTTI_CHECK(own.begin < own.end);
+  Architecture stage;
+  stage.kind = whole.kind;
+  stage.place = {.layer = whole.place.layer + layers.begin,
+                 .parameter = whole.place.parameter + own.begin,
+                 .value = whole.place.value + whole.parameters[own.begin].range.begin,
+                 .last = whole.place.last && layers.end == whole.layers.size()};
+  stage.input = whole.layers[layers.begin].input;
+  stage.outputs = whole.outputs;
+  stage.positions = whole.positions;
+  stage.classification = whole.classification;
+  stage.l2 = whole.l2;
+  const size_t first_value = whole.parameters[own.begin].range.begin;
+  for (size_t i = own.begin; i < own.end; ++i) {
+    stage.parameters.push_back(whole.parameters[i]);
+    Range& range = stage.parameters.back().range;
+    range = {range.begin - first_value, range.end - first_value};
+  }
+  stage.parameter_count = stage.parameters.back().range.end;
+  for (size_t i = layers.begin; i < layers.end; ++i) {
+    stage.layers.push_back(whole.layers[i]);
+    Layer& layer = stage.layers.back();
+    for (size_t& parameter : layer.parameters) parameter -= own.begin;
+    if (layer.kind == LayerKind::kAdd) {
+      TUTTI_CHECK(layer.skip >= layers.begin);
+      layer.skip -= layers.begin;
+    }
+  }
+  return stage;
+}
+
+std::vector<Range> stages_between(const Architecture& whole, const std::vector<size_t>& cuts) {
+  std::vector<Range> stages;
+  size_t begin = 0;
+  for (const size_t cut : cuts) {
+    TUTTI_CHECK(cut > begin);
+    stages.push_back({begin, cut});
+    begin = cut;
+  }
+  stages.push_back({begin, whole.layers.size()});
+  return stages;
+}
+
+size_t input_values(const Architecture& stage) {
+  return static_cast<size_t>(elements(stage.input));
+}
+
+size_t output_values(const Architecture& stage) {
+  return static_cast<size_t>(elements(stage.layers.back().output));
+}
+
+}  // namespace tutti

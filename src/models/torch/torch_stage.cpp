@@ -1,0 +1,139 @@
+#include "models/torch/torch_stage.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include "core/error.h"
+#include "models/objective.h"
+#include "models/torch/layer_stack.h"
+
+namespace tutti {
+namespace {
+
+std::span<const float> values(const at::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+// As it travels: images with their channels last, which is how they lie in memory anyway.
+at::Tensor in_memory_order(const at::Tensor& tensor) {
+  return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast)
+                           : tensor.contiguous();
+}
+
+at::Tensor from_memory_order(float* data, size_t samples, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> sizes = {static_cast<int64_t>(samples)};
+  if (shape.size() != 3) {
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+    return at::from_blob(data, sizes, at::kFloat);
+  }
+  sizes.insert(sizes.end(), {shape[1], shape[2], shape[0]});
+  return at::from_blob(data, sizes, at::kFloat).permute({0, 3, 1, 2});
+}
+
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage) {
+  return {memory.parameters.subspan(stage.place.value, stage.parameter_count),
+          memory.gradients.subspan(stage.place.value, stage.parameter_count)};
+}
+
+class TorchStage : public StageModel {
+ public:
+  TorchStage(const Architecture& whole, Range layers, const ModelMemory& memory, uint64_t seed)
+      : architecture_(stage_of(whole, layers)),
+        memory_(part_of_memory(memory, architecture_)),
+        seed_(seed),
+        objective_(architecture_) {
+    // The loss, and with it the scale of the penalty, is known to the last stage alone.
+    TUTTI_CHECK(architecture_.l2 == 0 || (is_first() && architecture_.place.last));
+  }
+
+  const Architecture& architecture() const override { return architecture_; }
+  std::span<float> parameters() override { return memory_.parameters; }
+  std::span<float> gradients() override { return memory_.gradients; }
+
+  std::span<const float> forward(size_t index, const Batch& batch, std::span<const float> input,
+                                 bool training) override {
+    if (is_first()) input = batch.features;
+    TUTTI_CHECK(input.size() == batch.size() * input_values(architecture_));
+    Slot& slot = slot_at(index);
+    slot.samples = batch.size();
+    // Operations overwrite only what operations made; where the first one works in place, a copy.
+    auto* data = const_cast<float*>(input.data());
+    at::Tensor x = is_first() ? plain(data, batch.size())
+                              : from_memory_order(data, batch.size(), architecture_.input);
+    if (architecture_.layers.front().kind == LayerKind::kPosition) x = x.clone();
+    slot.output = in_memory_order(slot.layers.forward(x, {batch, training}));
+    return values(slot.output);
+  }
+
+  double loss(size_t index, const Batch& batch, float scale) override {
+    TUTTI_CHECK(architecture_.place.last);
+    Slot& slot = slot_at(index);
+    const std::span<const float> scores = values(slot.output);
+    slot.slopes.resize(scores.size());
+    slot.scale = scale;
+    return objective_.loss(scores, batch, 0, batch.size(), scale, slot.slopes) +
+           static_cast<double>(batch.size()) * objective_.penalty(memory_.parameters);
+  }
+
+  Evaluation evaluate(size_t index, const Batch& batch) override {
+    TUTTI_CHECK(architecture_.place.last);
+    const std::span<const float> scores = values(slot_at(index).output);
+    return {.loss = objective_.loss(scores, batch, 0, batch.size(), 1, {}),
+            .correct = objective_.correct(scores, batch, 0, batch.size()),
+            .count = batch.size()};
+  }
+
+  std::span<const float> backward(size_t index, std::span<float> slope) override {
+    Slot& slot = slot_at(index);
+    if (architecture_.place.last) slope = slot.slopes;
+    TUTTI_CHECK(slope.size() == slot.samples * output_values(architecture_));
+    const double factor = static_cast<double>(slot.scale) * static_cast<double>(slot.samples);
+    const at::Tensor input_slope = slot.layers.backward(
+        from_memory_order(slope.data(), slot.samples, architecture_.layers.back().output),
+        !is_first(), [&](const Layer& layer) {
+          objective_.penalise(layer, factor, memory_.parameters, memory_.gradients);
+        });
+    if (is_first()) return {};
+    slot.input_slope = in_memory_order(input_slope);
+    return values(slot.input_slope);
+  }
+
+ private:
+  struct Slot {
+    Slot(const Architecture& architecture, const ModelMemory& memory, uint64_t seed)
+        : layers(architecture, memory, seed) {}
+    LayerStack layers;
+    at::Tensor output, input_slope;
+    std::vector<float> slopes;  // of the last stage: by the scores
+    size_t samples = 0;
+    float scale = 1;
+  };
+
+  bool is_first() const { return architecture_.place.layer == 0; }
+
+  at::Tensor plain(float* data, size_t samples) const {
+    std::vector<int64_t> shape = {static_cast<int64_t>(samples)};
+    shape.insert(shape.end(), architecture_.input.begin(), architecture_.input.end());
+    return at::from_blob(data, shape, at::kFloat);
+  }
+
+  Slot& slot_at(size_t index) {
+    while (slots_.size() <= index)
+      slots_.push_back(std::make_unique<Slot>(architecture_, memory_, seed_));
+    return *slots_[index];
+  }
+
+  Architecture architecture_;
+  ModelMemory memory_;
+  uint64_t seed_;
+  Objective objective_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<StageModel> make_torch_stage(const Architecture& whole, Range layers,
+                                             const ModelMemory& memory, uint64_t seed) {
+  return std::make_unique<TorchStage>(whole, layers, memory, seed);
+}
+
+}  // namespace tutti

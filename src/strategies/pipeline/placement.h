@@ -1,0 +1,50 @@
+// Which node has which layers, and how a batch is cut: a pipeline's settings, resolved for a model
+// and a cluster.
+#pragma once
+
+#include <vector>
+
+#include "core/range.h"
+#include "strategies/pipeline/config.h"
+#include "strategies/pipeline/schedule.h"
+
+namespace tutti {
+
+// Replica r has the ranks from r * nodes on; its stage s is on the (s mod nodes)th of them.
+struct Placement {
+  std::vector<Range> stages;  // their layers
+  size_t nodes = 1;           // of a replica
+  size_t replicas = 1;
+  size_t micro_batches = 1;  // of a global batch
+  std::string schedule;
+
+  size_t replica_of(Rank rank) const { return static_cast<size_t>(rank) / nodes; }
+  size_t node_of(Rank rank) const { return static_cast<size_t>(rank) % nodes; }
+  Rank rank_of(size_t replica, size_t stage) const {
+    return static_cast<Rank>(replica * nodes + stage % nodes);
+  }
+  // Those of a global batch that go through this replica.
+  Range micro_batches_of(size_t replica) const { return part_of(micro_batches, replicas, replica); }
+  bool asynchronous() const { return schedule == "asynchronous"; }
+  // Asynchronously whole batches follow each other: as many are under way as there are nodes.
+  PipelineShape shape(size_t replica) const {
+    return {.nodes = nodes,
+            .stages = stages.size(),
+            .micro_batches = asynchronous() ? nodes : micro_batches_of(replica).size()};
+  }
+};
+
+// The ways to share the workers between stages and replicas that the settings allow, with what a
+// step takes and the node with the most memory needs: what stages = "auto" chooses from.
+struct Alternative {
+  Placement placement;
+  double step_s = 0;
+  double memory_bytes = 0;
+  bool fits = true;  // cluster.memory
+};
+std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan);
+
+// Throws ConfigError when the model cannot be cut like this, naming what would do.
+Placement place_stages(const PipelineConfig& config, const Plan& plan);
+
+}  // namespace tutti

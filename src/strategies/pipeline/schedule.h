@@ -1,0 +1,57 @@
+// Who computes what when, in a pipeline: schedules as data, by pure arithmetic.
+//
+// A model of S stages is spread over p nodes, stage s on node s mod p, and a batch is cut into m
+// micro-batches. A schedule is, for each node, the order of its forward and backward passes; what
+// they wait for follows: a forward pass for that of the stage below, a backward pass for that of
+// the stage above. In every schedule the micro-batches pass a stage in their order, both ways, so
+// that gradients are added in one order and the results of all schedules are the same. Only
+// `asynchronous` updates after each of them, which are whole batches there.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tutti {
+
+struct StageTask {
+  bool backward = false;
+  size_t stage = 0;
+  size_t micro_batch = 0;
+  friend bool operator==(const StageTask&, const StageTask&) = default;
+};
+
+struct PipelineShape {
+  size_t nodes = 1;
+  size_t stages = 1;  // a multiple of the nodes; more than the nodes are for `interleaved`
+  size_t micro_batches = 1;
+  size_t chunks() const { return stages / nodes; }  // stages of a node
+};
+
+struct ScheduleEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<StageTask> (*tasks)(const PipelineShape&, size_t node);
+};
+const std::vector<ScheduleEntry>& pipeline_schedules();
+std::vector<StageTask> schedule_tasks(std::string_view name, const PipelineShape& shape,
+                                      size_t node);
+
+// The forward passes of a node when nothing is trained.
+std::vector<StageTask> forward_tasks(const PipelineShape& shape, size_t node);
+
+// Micro-batches whose activations a stage holds at once, at most.
+size_t most_in_flight(std::span<const StageTask> tasks, size_t stage);
+
+// How long the passes of a stage take, and what lies between it and the next one.
+struct StageTimes {
+  double forward_s = 1, backward_s = 1;
+  double transfer_s = 0;  // of a micro-batch to the next stage, or back from it
+};
+// When the last of these tasks (one list for each node) ends if each starts as soon as it can.
+// Throws std::logic_error when they wait for each other forever.
+double time_of(const PipelineShape& shape, std::span<const std::vector<StageTask>> tasks,
+               std::span<const StageTimes> times);
+
+}  // namespace tutti

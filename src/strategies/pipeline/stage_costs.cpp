@@ -1,0 +1,173 @@
+#include "strategies/pipeline/stage_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/exact_sum.h"
+#include "collectives/topology.h"
+#include "models/stage.h"
+#include "strategies/parameter_layout.h"
+
+namespace tutti {
+namespace {
+
+// Between processes of one host: what shared memory carries, within a factor.
+constexpr double kLocalBandwidth = 5e9;
+
+double bytes_of_values(size_t values) { return static_cast<double>(values * sizeof(float)); }
+
+Rounds rounds_of(const Placement& placement, const PipelineConfig& config, size_t count) {
+  Group group{.ranks = {}, .index = 0, .racks = {}};
+  for (size_t r = 0; r < placement.replicas; ++r) group.ranks.push_back(static_cast<Rank>(r));
+  return topology(config.topology).rounds(group, count);
+}
+
+size_t element_bytes(const Plan& plan) {
+  return plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+}
+
+std::vector<std::vector<StageTask>> tasks_of(const Placement& placement) {
+  std::vector<std::vector<StageTask>> tasks;
+  for (size_t node = 0; node < placement.nodes; ++node)
+    tasks.push_back(schedule_tasks(placement.schedule, placement.shape(0), node));
+  return tasks;
+}
+
+std::vector<StageTimes> all_times(const Placement& placement, const Plan& plan) {
+  std::vector<StageTimes> times;
+  for (size_t s = 0; s < placement.stages.size(); ++s)
+    times.push_back(times_of(placement, plan, s));
+  return times;
+}
+
+// What the others wait for: the slowest stage, or what passes.
+double bottleneck_s(const Placement& placement, const Plan& plan) {
+  double most_s = 0;
+  const std::vector<StageTimes> times = all_times(placement, plan);
+  for (size_t s = 0; s < times.size(); ++s)
+    most_s = std::max({most_s, times[s].forward_s + times[s].backward_s,
+                       s + 1 < times.size() ? times[s].transfer_s : 0});
+  return most_s;
+}
+
+}  // namespace
+
+double node_flops(const ClusterConfig& cluster, Rank rank) {
+  const auto node = static_cast<size_t>(rank);
+  const double factor = node < cluster.speed_factors.size() ? cluster.speed_factors[node] : 1;
+  return cluster.speed_flops * factor * static_cast<double>(cluster.threads);
+}
+
+double link_bandwidth(const ClusterConfig& cluster) {
+  return cluster.fabric == "virtual" ? cluster.bandwidth : kLocalBandwidth;
+}
+
+double micro_batch_samples(const Plan& plan, size_t micro_batches) {
+  return std::ceil(static_cast<double>(plan.task.global_batch) /
+                   static_cast<double>(micro_batches));
+}
+
+StageTimes times_of(const Placement& placement, const Plan& plan, size_t stage) {
+  const Architecture own = stage_of(plan.architecture, placement.stages[stage]);
+  double flops = node_flops(plan.cluster, placement.rank_of(0, stage));
+  for (size_t r = 1; r < placement.replicas; ++r)
+    flops = std::min(flops, node_flops(plan.cluster, placement.rank_of(r, stage)));
+  const double samples = micro_batch_samples(plan, placement.micro_batches);
+  const double forward_s = samples * own.forward_flops() / flops;
+  const double latency_s = plan.cluster.fabric == "virtual" ? 2 * plan.cluster.latency_s : 0;
+  return {.forward_s = forward_s,
+          .backward_s = 2 * forward_s,
+          .transfer_s = latency_s + samples * bytes_of_values(output_values(own)) /
+                                        link_bandwidth(plan.cluster)};
+}
+
+double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
+  double slowest_s = 0;
+  for (const Range layers : placement.stages) {
+    const Architecture own = stage_of(plan.architecture, layers);
+    double bytes = 0;
+    if (placement.replicas > 1)
+      bytes = static_cast<double>(
+          volume_sent(rounds_of(placement, config, own.parameter_count)).elements *
+          element_bytes(plan));
+    const double update_s =
+        5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
+    slowest_s = std::max(slowest_s, bytes / link_bandwidth(plan.cluster) + update_s);
+  }
+  if (placement.asynchronous()) return bottleneck_s(placement, plan) + slowest_s;
+  return time_of(placement.shape(0), tasks_of(placement), all_times(placement, plan)) + slowest_s;
+}
+
+double bubble_share(const Placement& placement, const Plan& plan) {
+  const std::vector<StageTimes> times = all_times(placement, plan);
+  double busy_s = 0;
+  for (const StageTimes& stage : times) busy_s += stage.forward_s + stage.backward_s;
+  if (placement.asynchronous())
+    return 1 - busy_s / (bottleneck_s(placement, plan) * static_cast<double>(placement.nodes));
+  busy_s *= static_cast<double>(placement.shape(0).micro_batches);
+  const double total_s = time_of(placement.shape(0), tasks_of(placement), times);
+  return 1 - busy_s / (total_s * static_cast<double>(placement.nodes));
+}
+
+double stage_memory(const PipelineConfig& config, const Plan& plan, const Architecture& stage,
+                    size_t in_flight, double samples) {
+  const auto values = static_cast<double>(stage.parameter_count);
+  const double state = optimizer_cost(plan.optimizer, layout_of(stage)).values;
+  const auto under_way = static_cast<double>(in_flight);
+  const double input = bytes_of_values(input_values(stage)) * samples;
+  const double output = bytes_of_values(output_values(stage)) * samples;
+  // A slot's activations include its input. Recomputing keeps the inputs, and one slot each for
+  // forward and backward passes with what they send.
+  const double activations = stage.activation_bytes() * samples;
+  const double kept = config.recompute ? 4 * activations : under_way * activations;
+  const double stashed =
+      config.schedule == "asynchronous" && in_flight > 1 ? under_way * values * sizeof(float) : 0;
+  return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
+         state * sizeof(float) + kept + (under_way + 1) * input + 2 * output;
+}
+
+double node_memory(const Placement& placement, const PipelineConfig& config, const Plan& plan,
+                   Rank rank) {
+  const size_t node = placement.node_of(rank);
+  const auto tasks = schedule_tasks(placement.schedule, placement.shape(0), node);
+  const double samples = micro_batch_samples(plan, placement.micro_batches);
+  double bytes = 0;
+  size_t own_values = 0;
+  for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
+    const Architecture stage = stage_of(plan.architecture, placement.stages[s]);
+    bytes += stage_memory(config, plan, stage, most_in_flight(tasks, s), samples);
+    own_values += stage.parameter_count;
+  }
+  if (rank == 0) bytes += bytes_of_values(plan.architecture.parameter_count - own_values);
+  return bytes;
+}
+
+StepCost node_traffic(const Placement& placement, const PipelineConfig& config, const Plan& plan,
+                      Rank rank) {
+  const size_t replica = placement.replica_of(rank), node = placement.node_of(rank);
+  const auto micro_batches = static_cast<double>(placement.shape(replica).micro_batches);
+  const double samples =
+      static_cast<double>(plan.task.global_batch) / static_cast<double>(placement.replicas);
+  StepCost cost;
+  for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
+    const Architecture stage = stage_of(plan.architecture, placement.stages[s]);
+    if (s + 1 < placement.stages.size()) {
+      cost.bytes_sent += samples * bytes_of_values(output_values(stage));
+      cost.messages += micro_batches;
+    } else {  // the loss, to all others
+      cost.bytes_sent += static_cast<double>((placement.nodes - 1) * sizeof(double));
+      cost.messages += static_cast<double>(placement.nodes - 1);
+    }
+    if (s > 0) {
+      cost.bytes_sent += samples * bytes_of_values(input_values(stage));
+      cost.messages += micro_batches;
+    }
+    if (placement.replicas == 1) continue;
+    const Volume volume = volume_sent(rounds_of(placement, config, stage.parameter_count));
+    cost.bytes_sent += static_cast<double>(volume.elements * element_bytes(plan));
+    cost.messages += static_cast<double>(volume.messages);
+  }
+  return cost;
+}
+
+}  // namespace tutti

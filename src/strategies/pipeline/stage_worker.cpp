@@ -1,0 +1,281 @@
+#include "strategies/pipeline/stage_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/exchange.h"
+#include "strategies/parameter_layout.h"
+
+namespace tutti {
+namespace {
+
+// While one is computed the next may arrive, and the one before leave.
+constexpr size_t kPair = 2;
+// Evaluation passes are told from those of training by this bit of a tag's part.
+constexpr uint64_t kEvaluationBit = 1 << (Tag::kPartBits - 1);
+
+Rounds rounds_among(const Placement& placement, std::string_view name, size_t replica, size_t stage,
+                    size_t count) {
+  Group group{.ranks = {}, .index = replica, .racks = {}};
+  for (size_t r = 0; r < placement.replicas; ++r)
+    group.ranks.push_back(placement.rank_of(r, stage));
+  return topology(name).rounds(group, count);
+}
+
+}  // namespace
+
+StageWorker::StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
+                         size_t replica, size_t stage)
+    : context_(context),
+      placement_(placement),
+      replica_(replica),
+      stage_(stage),
+      recompute_(config.recompute),
+      model_(context.model.stage(placement.stages[stage])),
+      in_flight_(most_in_flight(
+          schedule_tasks(placement.schedule, placement.shape(replica), stage % placement.nodes),
+          stage)),
+      layout_(layout_of(model_->architecture())),
+      optimizer_(make_optimizer(context.optimizer, layout_)),
+      batches_(std::max(kPair, in_flight_)),
+      inputs_(batches_.size()),
+      forward_sends_(batches_.size()),
+      backward_sends_(batches_.size()) {
+  const size_t count = model_->parameters().size();
+  const bool exact = context.task.deterministic;
+  if (placement.asynchronous() && in_flight_ > 1)
+    stash_.emplace(model_->parameters(), in_flight_, !context.node.clock().cost_only());
+  if (exact)
+    exact_sum_ = Buffer<ExactSum>(count);
+  else
+    sum_ = Buffer<float>(count);
+  if (placement.replicas > 1)
+    replicas_ = make_all_reduce(context.node, &context.watch,
+                                rounds_among(placement, config.topology, replica, stage, count),
+                                exact ? kSumExact : kSumFloat);
+  if (!is_first()) {
+    const Rank from = placement.rank_of(replica, stage - 1);
+    const std::string what = fmt::format("stage {} waits for the activation", stage);
+    below_.emplace(context.node, context.watch, from, Purpose::kActivation, stage, in_flight_ + 1,
+                   what);
+    evaluation_below_.emplace(context.node, context.watch, from, Purpose::kActivation,
+                              kEvaluationBit | stage, kPair, what);
+  }
+  if (!is_last())
+    above_.emplace(context.node, context.watch, placement.rank_of(replica, stage + 1),
+                   Purpose::kSlope, stage, kPair,
+                   fmt::format("stage {} waits for the gradient", stage));
+}
+
+void StageWorker::begin(const PassPlan& plan) {
+  plan_ = plan;
+  loss_ = 0;
+  sums_ = {};
+  sum_begun_ = false;
+  const auto sizes = [&](size_t values) {
+    std::vector<size_t> result;
+    for (const auto& samples : plan_.samples) result.push_back(samples.size() * values);
+    return result;
+  };
+  const Architecture& architecture = model_->architecture();
+  if (!is_first()) below().begin(plan_.step, sizes(input_values(architecture)));
+  if (!is_last() && plan_.training) above_->begin(plan_.step, sizes(output_values(architecture)));
+}
+
+// Recomputing needs a slot for what is under way and one for what is sent, both ways.
+size_t StageWorker::forward_slot(size_t micro_batch) const {
+  return recompute_ || !plan_.training ? micro_batch % kPair : slot_of(micro_batch);
+}
+
+size_t StageWorker::backward_slot(size_t micro_batch) const {
+  return recompute_ ? kPair + micro_batch % kPair : slot_of(micro_batch);
+}
+
+std::span<const uint32_t> StageWorker::samples(size_t micro_batch) const {
+  return plan_.samples[micro_batch];
+}
+
+// Features are for the first stage and answers for the last; dropout knows samples by their number.
+void StageWorker::gather(size_t micro_batch) {
+  Batch& batch = batches_[micro_batch % batches_.size()];
+  batch.step = plan_.step + (placement_.asynchronous() ? micro_batch : 0);
+  if ((is_first() || is_last()) && !context_.node.clock().cost_only())
+    context_.data.dataset->gather(samples(micro_batch), batch);
+  else
+    batch.samples.assign(samples(micro_batch).begin(), samples(micro_batch).end());
+}
+
+// Asynchronously each is a batch of its own.
+float StageWorker::scale_of(size_t micro_batch) const {
+  return placement_.asynchronous() ? 1.0F / static_cast<float>(samples(micro_batch).size())
+                                   : plan_.scale;
+}
+
+std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t micro_batch) {
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  const size_t slot = micro_batch % batches_.size();
+  const auto output = model_->forward(model_slot, batches_[slot], inputs_[slot], plan_.training);
+  context_.node.clock().charge(
+      {.flops = static_cast<double>(batches_[slot].size()) * model_->architecture().forward_flops(),
+       .memory_bytes = 0});
+  return output;
+}
+
+void StageWorker::forward(size_t micro_batch) {
+  if (samples(micro_batch).empty()) {
+    if (!is_first() && !plan_.training) below().release(micro_batch);
+    return;
+  }
+  gather(micro_batch);
+  if (!is_first()) inputs_[micro_batch % batches_.size()] = below().take(micro_batch);
+  const size_t slot = forward_slot(micro_batch);
+  finish_send(forward_sends_[slot], "activation", micro_batch);
+  if (stash_ && plan_.training) {
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    stash_->keep(slot_of(micro_batch));
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+  }
+  const auto output = compute_forward(slot, micro_batch);
+  if (is_last())
+    measure(micro_batch);
+  else
+    send(forward_sends_[slot], placement_.rank_of(replica_, stage_ + 1), Purpose::kActivation,
+         stage_ + 1, output);
+  if (!is_first() && !plan_.training) below().release(micro_batch);
+}
+
+void StageWorker::measure(size_t micro_batch) {
+  const Batch& batch = batches_[micro_batch % batches_.size()];
+  const size_t slot = forward_slot(micro_batch);
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  if (context_.node.clock().cost_only()) return;
+  if (plan_.training)
+    loss_ += model_->loss(slot, batch, scale_of(micro_batch));
+  else
+    add_evaluation(sums_, model_->evaluate(slot, batch));
+}
+
+void StageWorker::backward(size_t micro_batch) {
+  if (samples(micro_batch).empty()) {
+    if (!is_last()) above_->release(micro_batch);
+    if (!is_first()) below().release(micro_batch);
+    return;
+  }
+  const std::span<float> slope = is_last() ? std::span<float>{} : above_->take(micro_batch);
+  const size_t slot = backward_slot(micro_batch);
+  finish_send(backward_sends_[slot % backward_sends_.size()], "gradient", micro_batch);
+  std::span<const float> input_slope;
+  if (stash_) {
+    const WeightStash::Borrowed weights(*stash_, slot_of(micro_batch));
+    input_slope = compute_backward(micro_batch, slope);
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
+    staleness_ = static_cast<double>(stash_->missed(slot_of(micro_batch)));
+  } else {
+    input_slope = compute_backward(micro_batch, slope);
+  }
+  if (!is_first())
+    send(backward_sends_[slot % backward_sends_.size()], placement_.rank_of(replica_, stage_ - 1),
+         Purpose::kSlope, stage_ - 1, input_slope);
+  add_gradients();
+  if (!is_last()) above_->release(micro_batch);
+  if (!is_first()) below().release(micro_batch);
+}
+
+std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::span<float> slope) {
+  const size_t slot = backward_slot(micro_batch);
+  if (recompute_) {
+    compute_forward(slot, micro_batch);
+    if (is_last())
+      model_->loss(slot, batches_[micro_batch % batches_.size()], scale_of(micro_batch));
+  }
+  PhaseScope scope(context_.watch, Phase::kCompute);
+  const auto input_slope = model_->backward(slot, slope);
+  const Architecture& architecture = model_->architecture();
+  context_.node.clock().charge(
+      {.flops = static_cast<double>(samples(micro_batch).size()) *
+                (architecture.training_flops() - architecture.forward_flops()),
+       .memory_bytes = 0});
+  return input_slope;
+}
+
+void StageWorker::add_gradients() {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  const bool arithmetic = !context_.node.clock().cost_only();
+  const std::span<const float> gradients = model_->gradients();
+  const auto count = static_cast<double>(gradients.size());
+  const bool first = !std::exchange(sum_begun_, true);
+  if (context_.task.deterministic) {
+    const std::span<ExactSum> sum = exact_sum_.span();
+    if (arithmetic && first) std::fill(sum.begin(), sum.end(), ExactSum{});
+    if (arithmetic) accumulate(sum, gradients);
+    context_.node.clock().charge({.flops = 0, .memory_bytes = 36 * count});
+    return;
+  }
+  if (arithmetic && first) std::copy(gradients.begin(), gradients.end(), sum_.data());
+  if (arithmetic && !first)
+    for (size_t i = 0; i < gradients.size(); ++i) sum_.data()[i] += gradients[i];
+  context_.node.clock().charge({.flops = 0, .memory_bytes = (first ? 8 : 12) * count});
+}
+
+void StageWorker::sum_replicas() {
+  if (!replicas_) return;
+  const bool arithmetic = !context_.node.clock().cost_only();
+  if (!sum_begun_ && arithmetic) {  // this replica had no sample
+    if (context_.task.deterministic)
+      std::fill_n(exact_sum_.data(), exact_sum_.size(), ExactSum{});
+    else
+      std::fill_n(sum_.data(), sum_.size(), 0.0F);
+  }
+  replicas_->start(context_.task.deterministic ? writable_bytes_of(exact_sum_.span())
+                                               : writable_bytes_of(sum_.span()),
+                   Tag(Purpose::kGradient, plan_.step, stage_));
+  replicas_->finish();
+}
+
+void StageWorker::update(double rate) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  const bool arithmetic = !context_.node.clock().cost_only();
+  std::span<const float> sum = sum_.span();
+  if (context_.task.deterministic) {
+    if (arithmetic) round_all(exact_sum_.span(), model_->gradients());
+    context_.node.clock().charge(
+        {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(exact_sum_.size())});
+    sum = model_->gradients();
+  }
+  if (arithmetic) optimizer_->step(model_->parameters(), sum, rate);
+  charge_update(context_, layout_);
+  sum_begun_ = false;
+  if (stash_) stash_->updated();
+}
+
+void StageWorker::send(Handle& handle, Rank to, Purpose purpose, size_t stage,
+                       std::span<const float> values) {
+  const uint64_t part = plan_.training ? stage : kEvaluationBit | stage;
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  handle = context_.node.endpoint().send(to, Tag(purpose, plan_.step, part), bytes_of(values));
+}
+
+void StageWorker::finish_send(Handle& handle, const char* what, size_t micro_batch) {
+  if (!handle.pending()) return;
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  try {
+    finish(context_.node, handle);
+  } catch (const FabricError& error) {
+    throw FabricError(error.kind(), error.peer(),
+                      fmt::format("stage {} sends the {} before micro-batch {}: {}", stage_, what,
+                                  micro_batch, error.what()));
+  }
+}
+
+void StageWorker::end() {
+  for (Handle& handle : forward_sends_) finish_send(handle, "activation", plan_.samples.size());
+  for (Handle& handle : backward_sends_) finish_send(handle, "gradient", plan_.samples.size());
+}
+
+}  // namespace tutti

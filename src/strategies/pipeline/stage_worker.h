@@ -1,0 +1,89 @@
+// One stage on its node: forward and backward passes of micro-batches, with what they wait for and
+// what they pass on, and the sum of their gradients.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collectives/all_reduce.h"
+#include "models/stage.h"
+#include "strategies/compute.h"
+#include "strategies/pipeline/placement.h"
+#include "strategies/pipeline/stream.h"
+#include "strategies/pipeline/weight_stash.h"
+
+namespace tutti {
+
+// The micro-batches of one pass through the pipeline. Asynchronously they are the batches of
+// consecutive steps.
+struct PassPlan {
+  std::vector<std::span<const uint32_t>> samples;  // of each micro-batch; some may have none
+  uint64_t step = 0;                               // the first, if there are several
+  float scale = 1;                                 // of the loss
+  bool training = true;
+};
+
+class StageWorker {
+ public:
+  StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
+              size_t replica, size_t stage);
+
+  void begin(const PassPlan& plan);
+  void forward(size_t micro_batch);
+  void backward(size_t micro_batch);
+  void end();  // waits until everything is sent
+
+  bool is_first() const { return stage_ == 0; }
+  bool is_last() const { return stage_ + 1 == placement_.stages.size(); }
+  double take_loss() { return std::exchange(loss_, 0); }      // the last stage: since the last call
+  const EvaluationSums& evaluation() const { return sums_; }  // the last stage: of this pass
+
+  // The sum of the gradients over all replicas, and the step that it leads to.
+  void sum_replicas();
+  void update(double rate);
+  // Asynchronously: updates since the forward pass of the micro-batch that went back last.
+  double staleness() const { return staleness_; }
+
+  StageModel& model() { return *model_; }
+  size_t stage() const { return stage_; }
+
+ private:
+  std::span<const uint32_t> samples(size_t micro_batch) const;
+  size_t slot_of(size_t micro_batch) const { return micro_batch % in_flight_; }
+  size_t forward_slot(size_t micro_batch) const;
+  size_t backward_slot(size_t micro_batch) const;
+  void gather(size_t micro_batch);
+  std::span<const float> compute_forward(size_t model_slot, size_t micro_batch);
+  float scale_of(size_t micro_batch) const;
+  void measure(size_t micro_batch);
+  std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);
+  void add_gradients();
+  void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
+  void finish_send(Handle& handle, const char* what, size_t micro_batch);
+  Inbox& below() { return plan_.training ? *below_ : *evaluation_below_; }
+
+  Context& context_;
+  const Placement& placement_;
+  size_t replica_, stage_;
+  bool recompute_;
+  std::unique_ptr<StageModel> model_;
+  size_t in_flight_;
+  Layout layout_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<AllReduce> replicas_;
+  std::optional<WeightStash> stash_;  // where updates come between forward and backward
+  double staleness_ = 0;
+  Buffer<float> sum_;
+  Buffer<ExactSum> exact_sum_;
+  bool sum_begun_ = false;
+  PassPlan plan_;
+  double loss_ = 0;
+  EvaluationSums sums_;
+  std::vector<Batch> batches_;            // by slot
+  std::vector<std::span<float>> inputs_;  // by slot
+  std::optional<Inbox> below_, above_, evaluation_below_;
+  std::vector<Handle> forward_sends_, backward_sends_;  // by slot of the model; cancelled first
+};
+
+}  // namespace tutti

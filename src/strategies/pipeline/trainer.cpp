@@ -1,0 +1,201 @@
+#include "strategies/pipeline/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/exchange.h"
+
+namespace tutti {
+namespace {
+
+// Parts of tags of purpose kControl.
+constexpr uint64_t kLossPart = 0, kBusyPart = 1;
+
+std::span<std::byte> bytes_in(double& value) {
+  return writable_bytes_of(std::span<double>(&value, 1));
+}
+
+}  // namespace
+
+PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
+                                 const PipelineConfig& config)
+    : context_(context),
+      placement_(placement),
+      replica_(placement.replica_of(context.node.endpoint().rank())),
+      node_(placement.node_of(context.node.endpoint().rank())),
+      tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
+  for (size_t stage = node_; stage < placement.stages.size(); stage += placement.nodes)
+    workers_.push_back(std::make_unique<StageWorker>(context, placement, config, replica_, stage));
+}
+
+bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
+
+double PipelineTrainer::busy_s() const {
+  return context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
+}
+
+double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next) {
+  const double began_s = context_.node.clock().now(), busy_before_s = busy_s();
+  const size_t count =
+      placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
+  const double loss = share_loss(next.number);
+  if (!std::isfinite(loss)) return loss;  // parameters stay as they were
+  for (const auto& worker : workers_) worker->sum_replicas();
+  for (const auto& worker : workers_) worker->update(next.rate);
+  context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
+  busy_s_ += busy_s() - busy_before_s;
+  steps_s_ += context_.node.clock().now() - began_s;
+  return count ? loss / static_cast<double>(count) : 0;
+}
+
+// The micro-batches of one batch, forward and backward. Returns the samples of this replica.
+size_t PipelineTrainer::pass_batch(const Batches& batches, const StepAhead& next) {
+  const Range mine = placement_.micro_batches_of(replica_);
+  PassPlan plan{.samples = {},
+                .step = next.number,
+                .scale = 1.0F / static_cast<float>(batches.count(next.step)),
+                .training = true};
+  size_t count = 0;
+  for (size_t micro = mine.begin; micro < mine.end; ++micro) {
+    plan.samples.push_back(batches.lane(next.step, static_cast<int64_t>(micro),
+                                        static_cast<int64_t>(placement_.micro_batches)));
+    count += plan.samples.back().size();
+  }
+  run(tasks_, plan);
+  return count;
+}
+
+// One batch comes back; those behind it have been sent on their way, so that all nodes are busy.
+// The order is that of 1f1b, and with it what each update is made of: asynchronous, but the same
+// however fast the nodes are. Before a measurement the pipeline runs empty.
+size_t PipelineTrainer::pass_on(const Batches& batches, const StepAhead& next) {
+  StageWorker& worker = *workers_.front();
+  if (returned_ == under_way_.samples.size()) {
+    under_way_ = {.samples = {}, .step = next.number, .scale = 1, .training = true};
+    for (int64_t i = 0; i <= next.followers; ++i)
+      under_way_.samples.push_back(batches.share(next.step + i, 0));
+    sent_ = returned_ = 0;
+    worker.begin(under_way_);
+  }
+  const size_t ahead = placement_.nodes - node_;
+  for (; sent_ < std::min(under_way_.samples.size(), returned_ + ahead); ++sent_)
+    worker.forward(sent_);
+  worker.backward(returned_);
+  const size_t count = under_way_.samples[returned_].size();
+  if (++returned_ == under_way_.samples.size()) worker.end();
+  return count;
+}
+
+void PipelineTrainer::run(const std::vector<StageTask>& tasks, const PassPlan& plan) {
+  for (const auto& worker : workers_) worker->begin(plan);
+  for (const StageTask& task : tasks)
+    task.backward ? worker(task.stage).backward(task.micro_batch)
+                  : worker(task.stage).forward(task.micro_batch);
+  for (const auto& worker : workers_) worker->end();
+}
+
+// Only the last stage knows the loss. It leaves there while the others still go back, so that they
+// do not wait for it.
+double PipelineTrainer::share_loss(uint64_t step) {
+  const Tag tag(Purpose::kControl, step, kLossPart);
+  const Rank last = placement_.rank_of(replica_, placement_.stages.size() - 1);
+  double loss = workers_.back()->take_loss();
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (!has_last_stage()) {
+    receive(context_.node, last, tag, bytes_in(loss));
+    return loss;
+  }
+  for (size_t node = 0; node + 1 < placement_.nodes; ++node)
+    send(context_.node, placement_.rank_of(replica_, node), tag, bytes_in(loss));
+  return loss;
+}
+
+Quality PipelineTrainer::validate(Tag tag) {
+  const std::span<const uint32_t> samples = context_.data.splits.validation;
+  PassPlan plan{.samples = {}, .step = tag.step(), .scale = 1, .training = false};
+  for (size_t chunk = replica_; chunk < evaluation_chunks(samples.size());
+       chunk += placement_.replicas)
+    plan.samples.push_back(samples_of_chunks(samples, chunk, chunk + 1));
+  PipelineShape shape = placement_.shape(replica_);
+  shape.micro_batches = plan.samples.size();
+  run(forward_tasks(shape, node_), plan);
+  EvaluationSums sums = workers_.back()->evaluation();
+  share_sums(sums, tag);
+  return quality_of(context_, sums, samples.size());
+}
+
+// Among the last stages of all replicas, and from each to its own pipeline.
+void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
+  std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
+  const std::span<std::byte> bytes = writable_bytes_of(std::span<ExactSum>(all));
+  const size_t last = placement_.stages.size() - 1;
+  if (has_last_stage() && placement_.replicas > 1) {
+    Group group{.ranks = {}, .index = replica_, .racks = {}};
+    for (size_t r = 0; r < placement_.replicas; ++r)
+      group.ranks.push_back(placement_.rank_of(r, last));
+    const auto sum =
+        make_all_reduce(context_.node, &context_.watch, tree(group, all.size()), kSumExact);
+    sum->start(bytes, tag);
+    sum->finish();
+  }
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (!has_last_stage())
+    receive(context_.node, placement_.rank_of(replica_, last), tag, bytes);
+  else
+    for (size_t node = 0; node + 1 < placement_.nodes; ++node)
+      send(context_.node, placement_.rank_of(replica_, node), tag, bytes);
+  sums = {all[0], all[1], all[2]};
+}
+
+void PipelineTrainer::gather() {
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  const Rank me = context_.node.endpoint().rank();
+  const std::span<float> whole = context_.model.parameters();
+  for (size_t stage = 0; stage < placement_.stages.size(); ++stage) {
+    const Rank owner = placement_.rank_of(0, stage);
+    const Tag tag(Purpose::kParameters, 0, stage);
+    if (owner == 0 || (me != 0 && me != owner)) continue;
+    const Architecture part = stage_of(context_.model.architecture(), placement_.stages[stage]);
+    const auto values = whole.subspan(part.place.value, part.parameter_count);
+    if (me == owner)
+      send(context_.node, 0, tag, bytes_of(std::span<const float>(values)));
+    else
+      receive(context_.node, owner, tag, writable_bytes_of(values));
+  }
+  report_stages();
+}
+
+// A row for each node of the first replica, in the run record. The last stages are through with a
+// step before the first ones are: all are measured by the time of the node that takes longest.
+void PipelineTrainer::report_stages() {
+  const Tag tag(Purpose::kControl, 0, kBusyPart);
+  std::array<double, 2> own{busy_s_, steps_s_};
+  const auto bytes = writable_bytes_of(std::span<double>(own));
+  if (replica_ > 0) return;
+  if (node_ > 0) return send(context_.node, 0, tag, bytes);
+  Extra::Table table{.columns = {"node", "stages", "parameters", "flops", "busy_s", "idle_share"},
+                     .rows = {}};
+  double busy_s = 0, longest_s = 0;
+  for (size_t node = 0; node < placement_.nodes; ++node) {
+    if (node > 0) receive(context_.node, static_cast<Rank>(node), tag, bytes);
+    double parameters = 0, flops = 0, stages = 0;
+    for (size_t s = node; s < placement_.stages.size(); s += placement_.nodes, ++stages) {
+      const Architecture part = stage_of(context_.model.architecture(), placement_.stages[s]);
+      parameters += static_cast<double>(part.parameter_count);
+      flops += part.training_flops();
+    }
+    table.rows.push_back({static_cast<double>(node), stages, parameters, flops, own[0], 0});
+    busy_s += own[0];
+    longest_s = std::max(longest_s, own[1]);
+  }
+  if (longest_s == 0) return;  // on a clock that did not move
+  for (std::vector<double>& row : table.rows) row.back() = 1 - row[4] / longest_s;
+  context_.recorder.table("pipeline", std::move(table));
+  context_.recorder.figure("pipeline_bubble",
+                           1 - busy_s / (longest_s * static_cast<double>(placement_.nodes)));
+}
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+// One node's part in a pipeline: its stages, in the order of the schedule.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "strategies/pipeline/stage_worker.h"
+#include "strategies/step_loop.h"
+
+namespace tutti {
+
+class PipelineTrainer : public StepTaker {
+ public:
+  PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config);
+
+  double take_step(const Batches& batches, const StepAhead& next) override;
+  double staleness() const override { return workers_.front()->staleness(); }
+  Quality validate(Tag tag) override;
+  // Brings all parameters to rank 0, with how busy the nodes were.
+  void gather();
+
+ private:
+  StageWorker& worker(size_t stage) { return *workers_[stage / placement_.nodes]; }
+  size_t pass_batch(const Batches& batches, const StepAhead& next);
+  size_t pass_on(const Batches& batches, const StepAhead& next);
+  void run(const std::vector<StageTask>& tasks, const PassPlan& plan);
+  bool has_last_stage() const;
+  double share_loss(uint64_t step);
+  void share_sums(EvaluationSums& sums, Tag tag);
+  double busy_s() const;
+  void report_stages();
+
+  Context& context_;
+  const Placement& placement_;
+  size_t replica_, node_;
+  std::vector<StageTask> tasks_;
+  std::vector<std::unique_ptr<StageWorker>> workers_;  // one for each stage of this node
+  double busy_s_ = 0, steps_s_ = 0;                    // within steps
+  // Asynchronously: the batches until the next measurement, of which some are on their way.
+  PassPlan under_way_;
+  size_t sent_ = 0, returned_ = 0;
+};
+
+}  // namespace tutti

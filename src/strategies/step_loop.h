@@ -1,0 +1,34 @@
+// The loop around strategies that take their steps together: epochs, learning rates, measurements
+// of quality, records. What a step is, and who measures, is the strategy's own.
+#pragma once
+
+#include "data/batches.h"
+#include "strategies/compute.h"
+#include "strategies/strategy.h"
+
+namespace tutti {
+
+struct StepAhead {
+  int64_t step = 0;     // of this epoch
+  uint64_t number = 0;  // of all, from 0 on
+  double rate = 0;
+  // So many steps of this epoch will follow before anything is measured: who looks ahead may begin
+  // with them.
+  int64_t followers = 0;
+};
+
+class StepTaker {
+ public:
+  virtual ~StepTaker() = default;
+  // Gradient and update. Returns the mean loss over the samples that this node knows it of.
+  virtual double take_step(const Batches& batches, const StepAhead& next) = 0;
+  // Updates that were missing from the parameters on which the last step's gradient was computed.
+  virtual double staleness() const { return 0; }
+  // Quality on the validation samples, the same on every node.
+  virtual Quality validate(Tag tag) = 0;
+};
+
+// Throws DivergedError when a loss is not a finite number.
+void run_steps(Context& context, Batches& batches, StepTaker& taker);
+
+}  // namespace tutti
