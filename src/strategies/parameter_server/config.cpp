@@ -7,6 +7,11 @@
 
 namespace tutti::parameter_server {
 
+int64_t shards_of(const Config& c) {
+  const int64_t unset = c.replicas > 0 ? 2 : 1;
+  return c.servers * (c.shards_per_server > 0 ? c.shards_per_server : unset);
+}
+
 void visit(Visitor& v, Config& c) {
   v.field("servers", c.servers, {1, 4096},
           "nodes that hold the parameters, besides the workers; the last ranks");
@@ -28,8 +33,11 @@ void visit(Visitor& v, Config& c) {
   v.choice("shards", c.shards, {"auto", "bytes", "layers"},
            "how servers share the parameters: evenly, or at borders of layers, which auto does for "
            "optimizers that need whole tensors");
-  v.field("replicas", c.replicas, kNotNegative,
-          "copies of each shard on other servers: as many servers may be lost");
+  v.field("replicas", c.replicas, {0, kMostMembers - 2},
+          "copies of each shard on other servers: as many servers may be lost at once");
+  v.field("shards_per_server", c.shards_per_server, {0, 64},
+          "parts of a server's parameters, which go to different servers when it is lost; needs "
+          "replicas; 0: 2 with replicas, 1 without");
   v.field("snapshot_every", c.snapshot_every, kNotNegative,
           "updates between two snapshots of every server in the folder of the run; 0: none");
   v.field("resume", c.resume,
@@ -111,6 +119,12 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                       fmt::format("strategy.replicas = {} needs at least {} servers to be copied "
                                   "to, but strategy.servers = {}; lower it, or add servers",
                                   c.replicas, c.replicas + 1, c.servers));
+  if (c.replicas == 0 && c.shards_per_server > 1)
+    throw ConfigError("strategy.shards_per_server",
+                      fmt::format("strategy.shards_per_server = {} is for moving shards to other "
+                                  "servers, but with strategy.replicas = 0 nobody has a copy; set "
+                                  "strategy.replicas, or leave it out",
+                                  c.shards_per_server));
   if (c.consistency == "backup" && c.backup >= cluster.workers)
     throw ConfigError("strategy.backup",
                       fmt::format("strategy.backup = {} leaves no worker to wait for, as "

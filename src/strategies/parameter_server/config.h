@@ -22,9 +22,14 @@ struct Config {
   std::string rate = "constant";  // constant | staleness | worker
   std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
-  int64_t snapshot_every = 0;     // updates between two snapshots; 0: none
-  std::string resume = {};        // a run's folder: go on from its last snapshot
+  int64_t shards_per_server =
+      0;                       // 0: 1, and with replicas 2, so that a lost server's can be shared
+  int64_t snapshot_every = 0;  // updates between two snapshots; 0: none
+  std::string resume = {};     // a run's folder: go on from its last snapshot
 };
+
+// Of all servers.
+int64_t shards_of(const Config& config);
 
 void visit(Visitor& visitor, Config& config);
 // Throws ConfigError naming the settings that contradict each other.

@@ -83,6 +83,8 @@ class Adaptive : public Ssp {
     std::fill(reports_.begin(), reports_.end(), -1.0);
   }
 
+  void archive(Archive& archive) override { archive(bound_, reports_); }
+
  private:
   static constexpr double kIdle = 0.8, kBusy = 0.95;
   int64_t executions_;

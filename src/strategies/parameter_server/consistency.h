@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/archive.h"
 #include "strategies/parameter_server/config.h"
 
 namespace tutti::parameter_server {
@@ -35,6 +36,7 @@ class Consistency {
   virtual int64_t bound() const;
   // A worker was busy for this share of its time since it was asked last.
   virtual void observe(int worker, double occupancy, size_t present);
+  virtual void archive(Archive&) {}  // what it has observed
 };
 
 std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t workers);

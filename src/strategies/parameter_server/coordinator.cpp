@@ -122,6 +122,13 @@ bool Coordinator::restore(int64_t version, std::span<const int64_t> saved) {
   return true;
 }
 
+void Coordinator::archive(Archive& archive) {
+  dealer_.archive(archive);
+  evaluator_.archive(archive);
+  archive(rows_, started_s_, progress_, steps_, next_evaluation_, version_, measured_version_,
+          samples_, begun_, resumed_, finished_, final_measured_);
+}
+
 bool Coordinator::next_hand(int worker, Reply& reply) {
   std::optional<Hand> hand;
   if (consistency_.lockstep()) {

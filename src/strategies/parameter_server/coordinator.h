@@ -31,6 +31,7 @@ class Coordinator {
   // How far training has come, for a snapshot that is taken before updated().
   std::vector<int64_t> save() const;
   bool restore(int64_t version, std::span<const int64_t> saved);
+  void archive(Archive& archive);  // everything, for a replica
 
   int64_t evaluation() const { return evaluator_.id(); }
   int64_t samples() const { return samples_; }

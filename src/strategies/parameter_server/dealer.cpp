@@ -170,6 +170,11 @@ bool Dealer::restore(std::span<const int64_t> saved) {
   return true;
 }
 
+void Dealer::archive(Archive& archive) {
+  archive(position_, own_, gone_, returned_, round_, epoch_, left_);
+  for (std::deque<Hand>& hands : under_way_) archive(hands);
+}
+
 bool Dealer::exhausted() const {
   Position position = position_;
   if (!returned_.empty()) return false;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "core/archive.h"
 #include "strategies/parameter_server/timetable.h"
 
 namespace tutti::parameter_server {
@@ -35,6 +36,7 @@ class Dealer {
   // What is left to deal, for a snapshot; in lockstep before the round that follows is dealt.
   std::vector<int64_t> save() const;
   bool restore(std::span<const int64_t> saved);  // false: it was of another cluster
+  void archive(Archive& archive);                // everything, for a replica
 
  private:
   struct Position {

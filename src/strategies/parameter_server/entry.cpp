@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
+
+#include "core/error.h"
 
 namespace tutti::parameter_server {
 
 static_assert(std::is_trivially_copyable_v<Entry>);
+
+void Entry::set(const Order& order) {
+  TUTTI_CHECK(order.members.size() <= kMostMembers);
+  epoch = order.epoch;
+  count = static_cast<uint32_t>(order.members.size());
+  std::copy(order.members.begin(), order.members.end(), members.begin());
+}
 
 std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits) {
   if (bytes < sizeof(Entry)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Entry));
@@ -14,8 +24,18 @@ std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits
   if (entry.kind < Entry::kRequest || entry.kind >= Entry::kKinds) return "an unknown kind";
   if (entry.shard < 0 || entry.shard >= limits.shards) return "no such shard";
   if (entry.worker < 0 || entry.worker >= limits.workers) return "no such worker";
-  if (entry.elements != 0 && entry.elements != limits.elements) return "a gradient of another size";
-  if (entry.updated > 1 || (entry.elements > 0 && !entry.updated)) return "a gradient for nothing";
+  if (entry.kind != Entry::kState) {
+    if (entry.elements != 0 && entry.elements != limits.elements)
+      return "a gradient of another size";
+    if (entry.bytes != 0) return "a state without need";
+    if (entry.updated > 1 || (entry.elements > 0 && !entry.updated))
+      return "a gradient for nothing";
+  }
+  if (entry.count > kMostMembers) return "too many members";
+  for (uint32_t i = 0; i < entry.count; ++i)
+    if (entry.members[i].rank < limits.first_server ||
+        entry.members[i].rank >= limits.first_server + limits.servers)
+      return "a member that is not a server";
   const Request& request = entry.request;
   if (request.count < 0 || request.count > limits.workers) return "a decision about nothing";
   const size_t decided = entry.kind == Entry::kBulletin ? static_cast<size_t>(request.count) : 0;

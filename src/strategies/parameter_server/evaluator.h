@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/archive.h"
 #include "strategies/compute.h"
 #include "strategies/parameter_server/messages.h"
 
@@ -26,6 +27,9 @@ class Evaluator {
   // The sums, once, when every share is there.
   std::optional<EvaluationSums> complete();
   const EvaluationRow& row() const { return row_; }
+  void archive(Archive& archive) {
+    archive(id_, active_, blocking_, open_, unserved_, served_, taken_, sums_, row_);
+  }
 
  private:
   struct Taken {

@@ -21,9 +21,9 @@ std::vector<Range> fill(const Architecture& architecture, size_t most) {
 
 }  // namespace
 
-std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
+std::vector<Range> make_shards(const Architecture& architecture, size_t number,
                                const std::string& by) {
-  TUTTI_CHECK(servers >= 1);
+  TUTTI_CHECK(number >= 1);
   const size_t count = architecture.parameter_count;
   std::vector<Range> shards;
   if (by == "layers") {
@@ -35,15 +35,15 @@ std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
     most = std::max(most, count);
     while (least < most) {
       const size_t middle = least + (most - least) / 2;
-      if (fill(architecture, middle).size() <= servers)
+      if (fill(architecture, middle).size() <= number)
         most = middle;
       else
         least = middle + 1;
     }
     shards = fill(architecture, most);
-    shards.resize(servers, {count, count});
+    shards.resize(number, {count, count});
   } else {
-    for (size_t i = 0; i < servers; ++i) shards.push_back(part_of(count, servers, i));
+    for (size_t i = 0; i < number; ++i) shards.push_back(part_of(count, number, i));
   }
   return shards;
 }
@@ -51,7 +51,7 @@ std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
 std::vector<Range> make_shards(const Architecture& architecture, const Config& config,
                                const OptimizerConfig& optimizer) {
   const bool whole = config.shards == "auto" && needs_tensors(optimizer);
-  return make_shards(architecture, static_cast<size_t>(config.servers),
+  return make_shards(architecture, static_cast<size_t>(shards_of(config)),
                      whole ? "layers" : config.shards);
 }
 

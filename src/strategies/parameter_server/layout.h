@@ -10,9 +10,9 @@
 
 namespace tutti::parameter_server {
 
-// One range per server, in order, together all parameters. "bytes": of nearly equal size;
+// `number` ranges, in order, together all parameters. "bytes": of nearly equal size;
 // "layers": cut at borders of parameters only, so that the largest is as small as possible.
-std::vector<Range> make_shards(const Architecture& architecture, size_t servers,
+std::vector<Range> make_shards(const Architecture& architecture, size_t number,
                                const std::string& by);
 
 // As the settings say; optimizers that need whole tensors get them.

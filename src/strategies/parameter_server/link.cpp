@@ -9,6 +9,12 @@
 #include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
+namespace {
+
+// How soon everybody has heard who holds a shard after those are lost who did.
+constexpr double kNews_s = 2;
+
+}  // namespace
 
 Link::Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
            std::span<float> incoming)
@@ -17,12 +23,17 @@ Link::Link(Context& context, const Config& config, const Ring& ring, int shard, 
       node_(context.node),
       ring_(ring),
       shard_(shard),
-      server_(ring.head(shard)),
+      order_(ring.first_order(shard)),
       range_(range),
       parameters_(incoming.size()),
       incoming_(incoming.subspan(range.begin, range.size())),
       arrived_(incoming_) {
-  if (server_ == kAnyRank) turn_to_heir(kAnyRank);
+  if (has_heirs()) listen();
+  const std::vector<Member> left = ring_.left_of(order_.members);
+  if (!has_heirs() || (!left.empty() && left.front() == order_.members.front()))
+    server_ = order_.members.front().rank;
+  else
+    turn();
 }
 
 void Link::request(Request request) {
@@ -36,6 +47,7 @@ void Link::request(Request request) {
     ++pushes_;
     push_sequence_ = sequence_;
   }
+  keep_up();
   if (request.flags & Request::kPull) {
     TUTTI_CHECK(missing_ == 0);
     if (context_.window) request.flags |= Request::kReads;
@@ -60,7 +72,8 @@ void Link::expect_reply() {
   missing_ = handles_.size();
 }
 
-void Link::transmit(const Sent& sent) {
+void Link::transmit(Sent& sent) {
+  sent.request.epoch = order_.epoch;
   sending_.push_back(node_.endpoint().send(
       server_, request_tag(), std::as_bytes(std::span<const Request>(&sent.request, 1))));
   const uint64_t stream = ring_.stream(shard_, sent.request.sequence);
@@ -82,20 +95,39 @@ void Link::send_keys(std::span<const uint64_t> keys) {
 }
 
 void Link::finish_sending() {
-  while (!sends_are_done()) turn_to_heir(server_);
+  keep_up();
+  while (!sends_are_done()) continue;
   sending_.clear();
   if (!has_heirs()) return sent_.clear();
   while (!sent_.empty() && sent_.front().request.sequence <= acknowledged_) sent_.pop_front();
   for (Sent& sent : sent_) copy_gradients(sent);
 }
 
-// False: the server is lost, and there may be another one.
+// False: they go to another server now.
 bool Link::sends_are_done() {
-  for (Handle& handle : sending_) {
-    if (!handle.pending()) continue;
-    const Completion completion = node_.endpoint().wait(handle, node_.timeout_s());
-    if (completion.state == State::kPeerLost && has_heirs()) return false;
-    require_done(node_, completion);
+  if (has_heirs()) return sends_to_heirs_are_done();
+  for (Handle& handle : sending_)
+    if (handle.pending()) require_done(node_, node_.endpoint().wait(handle, node_.timeout_s()));
+  return true;
+}
+
+// The server may be lost, or hand over to another and listen no more.
+bool Link::sends_to_heirs_are_done() {
+  const size_t count = sending_.size();
+  while (std::any_of(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](const Handle& handle) { return handle.pending(); })) {
+    sending_.push_back(std::move(listening_));
+    const auto [i, completion] = node_.endpoint().wait_any(sending_, node_.timeout_s());
+    listening_ = std::move(sending_.back());
+    sending_.pop_back();
+    if (i == count) {
+      if (noticed(completion)) return false;
+    } else if (completion.state == State::kPeerLost) {
+      turn_to_heir(completion.peer);
+      return false;
+    } else {
+      require_done(node_, completion);
+    }
   }
   return true;
 }
@@ -117,21 +149,73 @@ void Link::copy_gradients(Sent& sent) {
 
 void Link::turn_to_heir(Rank lost) {
   if (lost != server_) return;
-  const int place = server_ == kAnyRank ? -1 : ring_.place(shard_, server_);
-  Rank heir = kAnyRank;
-  for (const Rank rank : ring_.chain(shard_))
-    if (heir == kAnyRank && ring_.place(shard_, rank) > place) heir = rank;
-  if (heir == kAnyRank)
-    throw FabricError(FabricError::Kind::kPeerLost, ring_.first_server() + shard_,
-                      fmt::format("every server is lost that had a copy of the parameters of rank "
-                                  "{}; raise strategy.replicas to survive more losses",
-                                  ring_.first_server() + shard_));
+  std::erase_if(order_.members, [&](const Member& member) { return member.rank == lost; });
+  turn();
+}
+
+// To the head of the chain as it is known here.
+void Link::turn() {
+  order_.members = ring_.left_of(order_.members);
+  while (order_.members.empty()) await_notice();
   context_.recorder.count("heirs_asked");
-  server_ = heir;
+  server_ = order_.members.front().rank;
+  asked_since_ = order_.epoch;
   sending_.clear();
   if (awaits()) expect_reply();
-  for (const Sent& sent : sent_)
+  for (Sent& sent : sent_)
     if (sent.request.sequence > acknowledged_) transmit(sent);
+}
+
+void Link::listen() {
+  listening_ = node_.endpoint().receive(kAnyRank, notice_tag(shard_),
+                                        std::as_writable_bytes(std::span<Notice>(&notice_, 1)));
+}
+
+// What was said, if it makes sense, and listens for more.
+std::optional<Notice> Link::take_notice(const Completion& completion) {
+  const Notice notice = notice_;
+  listen();
+  if (completion.state != State::kDone ||
+      !fault_of(notice, completion.bytes, completion.peer, ring_.first_server(), ring_.servers(),
+                ring_.shards())
+           .empty())
+    return std::nullopt;
+  return notice;
+}
+
+// The chain may have been changed by those that are lost now.
+void Link::await_notice() {
+  const Completion completion = node_.endpoint().wait(listening_, kNews_s);
+  if (completion.state == State::kTimedOut)
+    throw_all_lost(ring_.first_order(shard_).members.front().rank);
+  const std::optional<Notice> notice = take_notice(completion);
+  if (notice && notice->epoch >= order_.epoch)
+    order_ = {notice->epoch, ring_.left_of(notice->order().members)};
+}
+
+bool Link::noticed(const Completion& completion) {
+  const std::optional<Notice> notice = take_notice(completion);
+  if (!notice || notice->epoch <= order_.epoch) return false;
+  order_ = notice->order();
+  const std::vector<Member> left = ring_.left_of(order_.members);
+  // The same server may have led, and not, and lead again: it has forgotten what was begun.
+  if (!left.empty() && left.front().rank == server_ && asked_since_ >= notice->led_since)
+    return false;
+  turn();
+  return true;
+}
+
+// With what servers have said, before anything is sent to one that does not listen any more.
+void Link::keep_up() {
+  if (!has_heirs()) return;
+  for (;;) {
+    const std::optional<Completion> completion = node_.endpoint().test(listening_);
+    if (!completion) break;
+    noticed(*completion);
+  }
+  const auto head = std::find_if(order_.members.begin(), order_.members.end(),
+                                 [&](const Member& member) { return member.rank == server_; });
+  if (head == order_.members.end() || !ring_.is_left(*head)) turn_to_heir(server_);
 }
 
 bool Link::ended(size_t index, const Completion& completion) {

@@ -2,11 +2,12 @@
 // is checked before it is believed.
 //
 // With replicas, what was asked and pushed since the last reply is kept. When the server is lost,
-// the next one that has a copy of the shard gets it again, with the same sequence numbers: it knows
-// which of these the lost one had taken and the chain has.
+// or says that another one has the shard now, that one gets it again, with the same sequence
+// numbers: it knows which of these the one before had taken and the chain has.
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Link {
   // `lost` was the server, unless this was noticed before: goes on with the next one. Throws when
   // every copy is lost.
   void turn_to_heir(Rank lost);
+  // A receive of what servers say about this shard's chain, under way with replicas, and what to
+  // do when it has ended. True: this link has turned to another server.
+  Handle& notice() { return listening_; }
+  bool noticed(const Completion& completion);
 
   // Receives of the reply that are under way: the reply itself, then its parameters.
   bool awaits() const { return missing_ > 0; }
@@ -73,9 +78,15 @@ class Link {
     std::vector<Piece> gradients;
     Buffer<std::byte> copy;  // of these, when their own memory is needed again
   };
-  void transmit(const Sent& sent);
+  void transmit(Sent& sent);
   void expect_reply();
   bool sends_are_done();
+  bool sends_to_heirs_are_done();
+  void listen();
+  void keep_up();
+  void turn();
+  void await_notice();
+  std::optional<Notice> take_notice(const Completion& completion);
   void copy_gradients(Sent& sent);
   void check(const Reply& reply, size_t bytes);
   void find_in_window();
@@ -85,7 +96,11 @@ class Link {
   Node& node_;
   const Ring& ring_;
   int shard_;
-  Rank server_;
+  Order order_;               // of the chain, as far as is known
+  Rank server_ = kAnyRank;    // its head
+  uint32_t asked_since_ = 0;  // the epoch in which this link turned to it
+  Notice notice_;
+  Handle listening_;
   Range range_;
   size_t parameters_;  // of all servers
   std::span<float> incoming_;

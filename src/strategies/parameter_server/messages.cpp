@@ -8,7 +8,7 @@
 namespace tutti::parameter_server {
 
 static_assert(std::is_trivially_copyable_v<Request> && std::is_trivially_copyable_v<Reply> &&
-              std::is_trivially_copyable_v<Decided>);
+              std::is_trivially_copyable_v<Decided> && std::is_trivially_copyable_v<Notice>);
 
 namespace {
 
@@ -78,6 +78,22 @@ std::string fault_of(std::span<const Decided> decided, int workers) {
     if (one.worker < 0 || one.worker >= workers) return "a decision about no worker";
     if (const std::string fault = fault_of(one.hand, workers); !fault.empty()) return fault;
   }
+  return "";
+}
+
+std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_server, int servers,
+                     int shards) {
+  const auto is_server = [&](Rank rank) {
+    return rank >= first_server && rank < first_server + servers;
+  };
+  if (bytes != sizeof(Notice)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Notice));
+  if (notice.magic != kMagic) return "another protocol";
+  if (!is_server(from)) return "not a server";
+  if (notice.shard < 0 || notice.shard >= shards) return "no such shard";
+  if (notice.count < 1 || notice.count > kMostMembers || notice.led_since > notice.epoch)
+    return "no such chain";
+  for (uint32_t i = 0; i < notice.count; ++i)
+    if (!is_server(notice.members[i].rank)) return "a member that is not a server";
   return "";
 }
 

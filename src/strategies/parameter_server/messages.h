@@ -6,11 +6,13 @@
 // endian, as on every machine this runs on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "fabric/tag.h"
+#include "strategies/parameter_server/member.h"
 #include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
@@ -80,9 +82,9 @@ struct Request {
   int32_t count = 0;      // decision: how many gradients
   int32_t shard = 0;      // which part of the parameters it is about
   int32_t keys = 0;       // sparse: how many keys follow, and of a push as many rows
-  int32_t unused = 0;
-  int64_t samples = 0;  // push: in all of them
-  int64_t offset = 0;   // push: kOutbox
+  uint32_t epoch = 0;     // of the shard's chain, as far as the worker has heard
+  int64_t samples = 0;    // push: in all of them
+  int64_t offset = 0;     // push: kOutbox
   EvaluationShare share;
 };
 
@@ -120,6 +122,19 @@ struct Decided {
   int32_t worker = 0;
 };
 
+// Who holds a shard now: from its head to everybody, after each change.
+struct Notice {
+  uint32_t magic = kMagic;
+  int32_t shard = 0;
+  uint32_t epoch = 0;
+  uint32_t led_since = 0;  // the epoch since which its head has been that
+  uint32_t count = 0;
+  uint32_t over = 0;  // 1: training is over, nobody will ask about it any more
+  std::array<Member, kMostMembers> members = {};
+
+  Order order() const { return {epoch, {members.begin(), members.begin() + count}}; }
+};
+
 // What a server can tell a sensible request by.
 struct RequestLimits {
   int workers = 0;
@@ -138,12 +153,19 @@ std::string fault_of(std::span<const Decided> decided, int workers);
 // The same for a reply to request `sequence` that may carry `elements` parameters.
 std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64_t elements);
 
+// The same for a notice of `from`.
+std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_server, int servers,
+                     int shards);
+
 // Requests to a server; replies and their parameters; gradients. `stream` says of which request to
 // which shard (Ring::stream).
 inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
 inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
 inline Tag parameters_tag(uint64_t stream) { return {Purpose::kParameters, stream}; }
 inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
+// Notices to workers, by shard, and to servers.
+inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }
+inline Tag notice_tag() { return {Purpose::kControl, 0, 7}; }
 inline Tag gradient_tag(uint64_t stream, size_t part) { return {Purpose::kGradient, stream, part}; }
 
 }  // namespace tutti::parameter_server

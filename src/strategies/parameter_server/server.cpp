@@ -26,24 +26,28 @@ Range range_of(const Context& context, const Config& config, int shard) {
 
 }  // namespace
 
-Server::Server(Context& context, const Config& config, const Ring& ring, int shard, Inbox& inbox,
-               Publish publish)
+Server::Server(Context& context, Recorder& local, const Config& config, const Ring& ring, int shard,
+               Order order, Inbox& inbox, Publish publish, Tell tell)
     : context_(context),
+      local_(local),
       node_(context.node),
       config_(config),
       ring_(ring),
       index_(shard),
       inbox_(inbox),
       publish_(std::move(publish)),
+      tell_(std::move(tell)),
       consistency_(make_consistency(config, context.cluster.workers)),
       timetable_(context.task, context.optimizer, context.data.splits.train.size()),
       shard_(context, range_of(context, config, shard)),
-      chain_(context.node, ring, shard, shard_.range(), inbox),
+      chain_(context.node, ring, shard, std::move(order), inbox,
+             [this](Chain::Item& item) { save(item); }),
       pieces_(pieces_of(context.model.architecture(), shard_.range())),
       workers_(static_cast<size_t>(context.cluster.workers)) {
   if (shard == 0)
     coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);
-  if (!config.resume.empty()) resume();
+  led_ = leads();
+  if (!config.resume.empty() && !is_joining()) resume();
 }
 
 bool Server::over() const {
@@ -59,18 +63,11 @@ bool Server::over() const {
 }
 
 void Server::handle(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided) {
-  if (!leads()) {
-    const auto waiting = std::count_if(deferred_.begin(), deferred_.end(),
-                                       [&](const Deferred& other) { return other.from == from; });
-    const bool from_worker = from >= 0 && from < static_cast<Rank>(workers_.size());
-    if (static_cast<size_t>(waiting) < (from_worker ? kMostQueued : kMostDeferred))
-      deferred_.push_back({from, request, bytes, std::move(decided)});
-    return;
-  }
+  if (!leads() || chain_.is_changing()) return defer(from, request, bytes, std::move(decided));
   const RequestLimits limits{static_cast<int>(workers_.size()),
                              ring_.first_server(),
-                             ring_.replicas(),
-                             ring_.servers(),
+                             ring_.replicas() > 0 ? ring_.servers() - 1 : 0,
+                             ring_.shards(),
                              version_,
                              context_.model.architecture().rows()};
   std::string fault = fault_of(request, bytes, from, limits);
@@ -83,12 +80,27 @@ void Server::handle(Rank from, const Request& request, size_t bytes, std::vector
   Worker& sender = worker(from);
   if (!sender.present) return;
   if (!fault.empty()) return refuse(from, fault);
+  // It has not heard that this server took over: it will ask again, as others do.
+  if (request.epoch < led_since_) return tell_(notice(), from);
   if (!follows(sender, request.sequence))
     return refuse(from, fmt::format("request {} after {}", request.sequence, sender.sequence));
   sender.sequence = request.sequence;
   if (sender.queue.size() >= kMostQueued) return refuse(from, "more requests than make sense");
   sender.queue.push_back(request);
   process_queue(from);
+}
+
+void Server::defer(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided) {
+  const auto is_worker = [&](Rank rank) {
+    return rank >= 0 && rank < static_cast<Rank>(workers_.size());
+  };
+  std::erase_if(deferred_, [&](const Deferred& other) {  // who hears of a new epoch asks again
+    return is_worker(other.from) && other.request.epoch < chain_.order().epoch;
+  });
+  const auto waiting = std::count_if(deferred_.begin(), deferred_.end(),
+                                     [&](const Deferred& other) { return other.from == from; });
+  if (static_cast<size_t>(waiting) < (is_worker(from) ? kMostQueued : kMostDeferred))
+    deferred_.push_back({from, request, bytes, std::move(decided)});
 }
 
 // One after the other; but to a server that took over, a worker says again what the head before
@@ -118,7 +130,7 @@ void Server::process_queue(int index) {
 void Server::begin_push(int index, const Request& request) {
   Worker& sender = worker(index);
   const bool again = request.sequence <= sender.executed;
-  if (!again && request.clock < sender.clock) context_.recorder.count("pushes_duplicated");
+  if (!again && request.clock < sender.clock) local_.count("pushes_duplicated");
   if (!again && (request.clock != sender.clock || sender.finished))
     return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
   if (shard_.rows()) return receive_rows(index, request);
@@ -173,6 +185,7 @@ void Server::refuse(int index, const std::string& why) {
 
 void Server::input(Entry entry, std::vector<Decided> decided) {
   TUTTI_CHECK(!current_);
+  if (chain_.is_changing()) return void(waiting_.push_back({entry, std::move(decided)}));
   auto item = std::make_unique<Chain::Item>();
   entry.shard = index_;
   entry.index = chain_.number_next();
@@ -180,16 +193,21 @@ void Server::input(Entry entry, std::vector<Decided> decided) {
   item->decided = std::move(decided);
   execute(*item);
   chain_.pass_on(std::move(item));
-  release();
+  entry.has_order() ? look_at_chain() : release();
 }
 
 void Server::follow() {
   while (std::unique_ptr<Chain::Item> item = chain_.next()) {
+    if (item->entry.kind == Entry::kState) {
+      restore(*item);
+      continue;
+    }
     replaying_ = true;
     execute(*item);
     replaying_ = false;
     chain_.pass_on(std::move(item));
   }
+  look_at_chain();
 }
 
 void Server::execute(Chain::Item& item) {

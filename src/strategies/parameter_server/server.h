@@ -24,10 +24,18 @@ class Server {
  public:
   // What the coordinator tells the servers of the other shards.
   using Publish = std::function<void(const Request&, const std::vector<Decided>&)>;
-  Server(Context& context, const Config& config, const Ring& ring, int shard, Inbox& inbox,
-         Publish publish);
+  // What the head of a chain tells everybody, or this worker.
+  using Tell = std::function<void(const Notice&, Rank)>;
+  // `context.recorder` counts what every replica counts alike, `local` what this node alone does.
+  // With an empty order it has no part in the chain before it gets its state.
+  Server(Context& context, Recorder& local, const Config& config, const Ring& ring, int shard,
+         Order order, Inbox& inbox, Publish publish, Tell tell);
 
   bool leads() const { return chain_.leads(); }
+  bool has_part() const { return chain_.has_part(); }
+  bool is_joining() const { return chain_.order().members.empty(); }
+  const Order& order() const { return chain_.order(); }
+  Notice notice() const;
   uint64_t elements() const { return shard_.range().size(); }
   bool diverged() const { return diverged_; }
   bool over() const;     // everybody has the final parameters, as far as is known here
@@ -46,6 +54,10 @@ class Server {
   // Members.
   void look_at_workers();
   void look_at_servers();
+  void hear_of(const Notice& notice);
+  void publish_again();  // somebody may not have got it
+  // The head: takes the next step towards this chain, if it can be taken now.
+  void rebalance(const std::vector<Member>& target);
 
  private:
   static constexpr size_t kNoSlot = SIZE_MAX;
@@ -75,6 +87,10 @@ class Server {
     Buffer<float> staging;              // parameters that travel while others change them
     std::vector<Handle> sending;
     std::vector<uint64_t> keys;  // sparse: of the pull
+
+    void archive(Archive& archive) {
+      archive(present, finished, done, waited, incarnation, executed, base, clock, pull, reply);
+    }
   };
   struct Gathered {
     Request push;
@@ -98,6 +114,10 @@ class Server {
     size_t bytes;
     std::vector<Decided> decided;
   };
+  struct Input {
+    Entry entry;
+    std::vector<Decided> decided;
+  };
 
   // Requests, at the head.
   bool follows(Worker& sender, uint64_t sequence) const;
@@ -106,8 +126,17 @@ class Server {
   void take_outbox(int index, const Request& request);
   void finish_push(int index);
   void answer_again(int index, const Request& request);
+  void defer(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided);
   void take_over();
   void forget_undelivered();
+
+  // The chain, and a state that goes to a new member (server_moves.cpp).
+  void look_at_chain();
+  void catch_up();
+  void hand_over();
+  void save(Chain::Item& item);
+  void restore(const Chain::Item& item);
+  void archive(Archive& archive);
 
   // Inputs: `input` at the head, `follow` at the others, `execute` everywhere.
   void input(Entry entry, std::vector<Decided> decided = {});
@@ -164,12 +193,14 @@ class Server {
   Worker& worker(int index) { return workers_[static_cast<size_t>(index)]; }
 
   Context& context_;
+  Recorder& local_;
   Node& node_;
   const Config& config_;
   const Ring& ring_;
   int index_;  // of the shard
   Inbox& inbox_;
   Publish publish_;
+  Tell tell_;
   std::unique_ptr<Consistency> consistency_;
   Timetable timetable_;
   Shard shard_;
@@ -195,6 +226,11 @@ class Server {
   int updates_ = 0;                 // that it has brought about
   std::deque<Output> outputs_;      // replies that the chain does not know the reason of
   std::vector<Deferred> deferred_;
+  std::deque<Input> waiting_;  // for a change of the chain
+  bool led_ = false;           // when the chain was looked at last
+  bool behind_ = false;        // it has led or could take inputs before it was looked at
+  uint32_t led_since_ = 0;     // epoch
+  uint32_t told_ = 0;          // epoch that everybody was told of
 };
 
 }  // namespace tutti::parameter_server

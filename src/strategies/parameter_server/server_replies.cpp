@@ -174,6 +174,7 @@ void Server::remove(int index) {
 
 void Server::expel(int index, const std::string& why) {
   Worker& gone = worker(index);
+  if (!gone.present) return;
   context_.log.warn(fmt::format("rank {} sent nonsense ({}); going on without it", index, why));
   context_.recorder.count("workers_expelled");
   Reply reply;

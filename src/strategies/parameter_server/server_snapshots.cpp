@@ -15,7 +15,7 @@ void Server::take_snapshot() {
   if (config_.snapshot_every == 0 || version_ % config_.snapshot_every != 0) return;
   if (!leads() || context_.folder.empty() || node_.clock().cost_only()) return;
   const SnapshotInfo info{.shard = index_,
-                          .shards = ring_.servers(),
+                          .shards = ring_.shards(),
                           .elements = elements(),
                           .version = version_,
                           .samples = samples_,
@@ -26,12 +26,12 @@ void Server::take_snapshot() {
   const std::vector<int64_t> saved = coordinates() ? coordinator_->save() : std::vector<int64_t>();
   parts.push_back(bytes_of(std::span<const int64_t>(saved)));
   write_snapshot(context_.folder, info, parts);
-  context_.recorder.count("snapshots");
+  local_.count("snapshots");
 }
 
 void Server::resume() {
   if (node_.clock().cost_only()) return;
-  const int64_t version = newest_snapshot(config_.resume, ring_.servers(), context_.log);
+  const int64_t version = newest_snapshot(config_.resume, ring_.shards(), context_.log);
   const std::string path = snapshot_path(config_.resume, index_, version);
   const Snapshot snapshot = read_snapshot(path);
   std::span<const std::byte> left = snapshot.content;

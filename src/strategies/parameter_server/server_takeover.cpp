@@ -15,22 +15,19 @@
 namespace tutti::parameter_server {
 
 void Server::look_at_servers() {
-  const bool led = leads();
   chain_.look_at_members();
-  if (leads() && !led) take_over();
-  // The head that a bulletin was sent to may have been lost with it.
+  look_at_chain();
+  publish_again();  // the head that a bulletin was sent to may have been lost with it
+}
+
+void Server::publish_again() {
   for (Bulletin& bulletin : bulletins_) bulletin.sent = false;
   release();
 }
 
 void Server::take_over() {
   context_.log.warn(fmt::format("takes over shard {} at version {}", index_, version_));
-  context_.recorder.count("shards_taken_over");
   for (Worker& worker : workers_) worker.unheard = true;
-  look_at_workers();
-  forget_undelivered();
-  for (Deferred& early : std::exchange(deferred_, {}))
-    handle(early.from, early.request, early.bytes, std::move(early.decided));
 }
 
 // Gradients that the head before had received from workers that are gone.
@@ -43,20 +40,22 @@ void Server::forget_undelivered() {
 }
 
 void Server::look_at_workers() {
-  if (!leads()) return;
+  if (!leads() || chain_.is_changing()) return;
   Membership& members = node_.membership();
   for (int index = 0; index < static_cast<int>(workers_.size()); ++index) {
     const uint32_t incarnation = members.incarnation(index);
     const bool alive = members.alive(index);
     if (worker(index).present && (!alive || incarnation != worker(index).incarnation))
       input({.kind = Entry::kLost, .worker = index});
-    if (alive && incarnation != worker(index).incarnation)
-      input({.kind = Entry::kJoined, .worker = index, .incarnation = incarnation});
+    if (!alive || incarnation == worker(index).incarnation) continue;
+    input({.kind = Entry::kJoined, .worker = index, .incarnation = incarnation});
+    if (chain_.order().epoch > 0) tell_(notice(), index);
   }
   forget_undelivered();
 }
 
 void Server::lose(int index) {
+  if (!worker(index).present) return;
   context_.log.warn(fmt::format("rank {} is lost; going on without it", index));
   context_.recorder.count("workers_lost");
   remove(index);
@@ -100,7 +99,6 @@ void Server::answer_again(int index, const Request& request) {
 void Server::entry_arrived(Rank from, const Entry& entry, std::vector<Decided> decided) {
   chain_.receive(from, entry, std::move(decided));
   follow();
-  release();
 }
 
 void Server::update_arrived(const Arrival& arrival, const Completion& completion) {
@@ -110,7 +108,7 @@ void Server::update_arrived(const Arrival& arrival, const Completion& completion
 
 // A worker that has not asked this server since it took over may not have been answered.
 bool Server::settled() const {
-  if (!over() || chain_.acknowledged() != chain_.last()) return false;
+  if (!over() || chain_.acknowledged() != chain_.last() || chain_.is_changing()) return false;
   return std::none_of(workers_.begin(), workers_.end(),
                       [](const Worker& worker) { return worker.present && worker.unheard; });
 }

@@ -16,7 +16,7 @@ void Server::finish_push(int index) {
     return input({.kind = Entry::kRequest, .worker = index, .request = push.request});
   // The head before had it too; if it was not yet applied, that one alone.
   sender.push.reset();
-  context_.recorder.count("pushes_resent");
+  local_.count("pushes_resent");
   answer_again(index, push.request);
   for (Gathered& gathered : gathered_) {
     if (gathered.worker != index || gathered.push.sequence != push.request.sequence ||
@@ -47,14 +47,14 @@ void Server::take_push(int index, const Request& request, size_t slot) {
 void Server::update(std::span<const size_t> slots, double factor, double rate) {
   ++updates_;
   Chain::Item& item = *current_;
-  if (replaying_) return shard_.apply(item.gradient.span(), rate);
+  if (replaying_) return shard_.apply(item.values.span(), rate);
   item.entry.updated = 1;
   const std::span<const float> gradient = shard_.apply(slots, factor, rate);
   if (!chain_.has_successor() || gradient.empty()) return;
   item.entry.elements = gradient.size();
-  item.gradient = Buffer<float>(gradient.size());
+  item.values = Buffer<float>(gradient.size());
   if (!node_.clock().cost_only())
-    std::copy(gradient.begin(), gradient.end(), item.gradient.span().begin());
+    std::copy(gradient.begin(), gradient.end(), item.values.span().begin());
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(gradient.size())});
 }
 
@@ -72,8 +72,9 @@ void Server::apply_at_once(int index, const Request& push, size_t slot) {
   ++version_;
   samples_ += push.samples;
   context_.recorder.count("pushes_applied");
-  context_.recorder.applied(
-      {.round = push.clock, .staleness = staleness, .age_s = node_.clock().now() - push.read_s});
+  if (!replaying_)
+    local_.applied(
+        {.round = push.clock, .staleness = staleness, .age_s = node_.clock().now() - push.read_s});
   if (coordinates()) coordinator_->applied(index, push);
   take_snapshot();
   updated();
@@ -213,8 +214,9 @@ void Server::close(std::vector<Gathered> chosen) {
     free(gathered.slot);
     samples_ += gathered.push.samples;
     context_.recorder.count("pushes_applied");
-    context_.recorder.applied(
-        {.round = version_, .staleness = 0, .age_s = node_.clock().now() - gathered.push.read_s});
+    if (!replaying_)
+      local_.applied(
+          {.round = version_, .staleness = 0, .age_s = node_.clock().now() - gathered.push.read_s});
     if (coordinates()) coordinator_->applied(gathered.worker, gathered.push);
   }
   for (const Gathered& late : std::exchange(gathered_, {})) drop(late);

@@ -149,6 +149,32 @@ std::vector<std::span<float>> Shard::state() {
   return state;
 }
 
+Buffer<float> Shard::save() {
+  size_t count = kept_.size();
+  for (const std::span<float> part : state()) count += part.size();
+  Buffer<float> saved(count);
+  if (!context_.node.clock().cost_only()) {
+    float* to = std::copy(kept_.span().begin(), kept_.span().end(), saved.data());
+    for (const std::span<float> part : state()) to = std::copy(part.begin(), part.end(), to);
+  }
+  context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(count)});
+  return saved;
+}
+
+void Shard::restore(std::span<const float> saved, int64_t optimizer_steps) {
+  resume(optimizer_steps);
+  context_.node.clock().charge(
+      {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(saved.size())});
+  if (context_.node.clock().cost_only()) return;
+  std::vector<std::span<float>> parts = state();
+  parts.insert(parts.begin(), kept_.span());
+  for (const std::span<float> part : parts) {
+    if (saved.size() < part.size()) throw DataError("the state of a shard has another size");
+    std::copy_n(saved.begin(), part.size(), part.begin());
+    saved = saved.subspan(part.size());
+  }
+}
+
 void Shard::keep() {
   if (rows_) return rows_->keep();
   if (!context_.node.clock().cost_only())

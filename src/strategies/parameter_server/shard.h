@@ -43,6 +43,9 @@ class Shard {
 
   // What the next update depends on: the values, then the state of the optimizer.
   std::vector<std::span<float>> state();
+  // All of that and what was kept, in one piece, for a replica.
+  Buffer<float> save();
+  void restore(std::span<const float> saved, int64_t optimizer_steps);
   int64_t optimizer_steps() const { return blocks_.front().optimizer->steps(); }
   void resume(int64_t optimizer_steps) {
     for (const Block& block : blocks_) block.optimizer->resume(optimizer_steps);

@@ -22,8 +22,7 @@ Worker::Worker(Context& context, const Config& config)
       incoming_(context.model.parameters().size()),
       accrued_(config.pull_every > 1 ? incoming_.size() : 0),
       sums_(context.task.deterministic ? incoming_.size() : 0),
-      ring_(context.node, static_cast<Rank>(context.cluster.workers),
-            static_cast<int>(config.servers), static_cast<int>(config.replicas)),
+      ring_(context.node, static_cast<Rank>(context.cluster.workers), config),
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
@@ -133,20 +132,10 @@ void Worker::say_goodbye() {
   }
   // Nothing depends on it any more: whose end is not heard of is left behind.
   constexpr double kFarewell_s = 2;
-  for (Link& link : links_) {
-    try {
-      while (link.awaits()) {
-        const Completion completion =
-            context_.node.endpoint().wait(link.handles().front(), kFarewell_s);
-        if (completion.state == State::kTimedOut) break;
-        if (completion.state == State::kPeerLost)
-          link.turn_to_heir(completion.peer);
-        else
-          link.ended(0, completion);
-      }
-    } catch (const FabricError& error) {
-      context_.log.warn(error.what());
-    }
+  try {
+    await_replies(kFarewell_s);
+  } catch (const FabricError& error) {
+    context_.log.warn(error.what());
   }
 }
 
@@ -185,11 +174,14 @@ void Worker::ask(uint32_t flags, const EvaluationShare& share) {
   }
 }
 
-void Worker::await_replies() {
+void Worker::await_replies() { await_replies(context_.node.timeout_s()); }
+
+void Worker::await_replies(double timeout_s) {
   struct Owner {
     Link* link;
     size_t index;
   };
+  constexpr size_t kNotice = SIZE_MAX;  // not a reply, but what servers say about the chain
   std::vector<Handle> handles;
   std::vector<Owner> owners;
   const auto add = [&](Link& link) {
@@ -199,36 +191,54 @@ void Worker::await_replies() {
       owners.push_back({&link, i});
     }
   };
+  const auto drop = [&](const Link& link) {  // replies that will not come
+    for (size_t i = 0; i < handles.size(); ++i)
+      if (owners[i].link == &link && owners[i].index != kNotice && handles[i].pending())
+        handles[i] = Handle();
+  };
+  const auto swap_notices = [&] {  // with the links, which use them when they talk to others
+    for (size_t i = 0; i < handles.size(); ++i)
+      if (owners[i].index == kNotice) std::swap(handles[i], owners[i].link->notice());
+  };
   const bool directed = coordinator().awaits();
   size_t awaited = 0;
   for (Link& link : links_)
     if (link.awaits()) {
       add(link);
+      if (link.has_heirs()) {
+        handles.emplace_back();
+        owners.push_back({&link, kNotice});
+      }
       ++awaited;
     }
+  swap_notices();
   PhaseScope scope(context_.watch, Phase::kWait);
   while (awaited > 0) {
-    const auto [i, completion] =
-        context_.node.endpoint().wait_any(handles, context_.node.timeout_s());
+    const auto [i, completion] = context_.node.endpoint().wait_any(handles, timeout_s);
     if (completion.state == State::kTimedOut) throw_not_done(context_.node, completion);
     scope.change(Phase::kCommunicate);
     Link& link = *owners[i].link;
+    if (owners[i].index == kNotice) {
+      const bool turned = link.noticed(completion);
+      std::swap(handles[i], link.notice());
+      if (!turned || !link.awaits()) continue;
+      drop(link);
+      add(link);
+      continue;
+    }
     const bool lost = completion.state == State::kPeerLost && link.has_heirs();
     if (!lost && !link.ended(owners[i].index, completion)) continue;
-    for (size_t other = 0; other < handles.size(); ++other)  // parameters that will not come
-      if (owners[other].link == &link && handles[other].pending()) handles[other] = Handle();
-    if (lost) {
-      link.turn_to_heir(completion.peer);
-      add(link);
+    drop(link);
+    if (!lost && link.reply().kind != Reply::kRepeat) {
+      --awaited;
       continue;
     }
-    if (link.reply().kind == Reply::kRepeat) {
-      repeat(link);
-      add(link);
-      continue;
-    }
-    --awaited;
+    swap_notices();
+    lost ? link.turn_to_heir(completion.peer) : repeat(link);
+    swap_notices();
+    add(link);
   }
+  swap_notices();
   record_step();
   if (directed && coordinator().reply().has_row)
     context_.recorder.evaluation(coordinator().reply().row);

@@ -35,6 +35,7 @@ class Worker {
   void ask(uint32_t flags, const EvaluationShare& share = {});
   Request pull_request(const Link& link, uint32_t flags) const;
   void await_replies();
+  void await_replies(double timeout_s);
   void await_version(int64_t version);
   void record_step();
   virtual void commit();

@@ -330,7 +330,8 @@ TEST(ParameterLayout, TellsOptimizersTheTensorsAsTheyLieInMemory) {
   EXPECT_EQ(cut.tensors[0].shape.size(), 1u);
 }
 
-const EntryLimits kChainLimits{.workers = 4, .shards = 2, .elements = 10};
+const EntryLimits kChainLimits{
+    .workers = 4, .shards = 2, .elements = 10, .first_server = 4, .servers = 2};
 
 TEST(Messages, NoBytesOfAnEntryGetBeyondTheLimits) {
   Entry sensible;
@@ -356,7 +357,10 @@ TEST(Messages, NoBytesOfAnEntryGetBeyondTheLimits) {
     ++taken;
     EXPECT_TRUE(entry.worker >= 0 && entry.worker < 4);
     EXPECT_TRUE(entry.shard >= 0 && entry.shard < 2);
-    EXPECT_TRUE(entry.elements == 0 || entry.elements == 10);
+    EXPECT_TRUE(entry.kind == Entry::kState || entry.elements == 0 || entry.elements == 10);
+    EXPECT_LE(entry.count, static_cast<uint32_t>(kMostMembers));
+    for (const Member& member : entry.order().members)
+      EXPECT_TRUE(member.rank == 4 || member.rank == 5);
     EXPECT_TRUE(entry.request.count >= 0 && entry.request.count <= 4);
   }
   EXPECT_GT(taken, 1000);

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "core/random.h"
 #include "tests/strategies/parameter_server/runs.h"
 
@@ -46,9 +48,11 @@ void kill_servers(Job& job, int servers_count, int victims, double duration_s, R
   }
 }
 
+constexpr int kShardsPerServer = 2;  // unless it is set
+
 // Every push reaches every shard once. `pushes` is the number of each shard's.
 void expect_exactly_once(const RunRecord& record, int64_t pushes, int servers_count) {
-  EXPECT_EQ(counter(record, "pushes_applied"), pushes * servers_count);
+  EXPECT_EQ(counter(record, "pushes_applied"), pushes * servers_count * kShardsPerServer);
   EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
   EXPECT_EQ(counter(record, "pushes_dropped"), 0);
   EXPECT_EQ(counter(record, "workers_expelled"), 0);
@@ -133,7 +137,7 @@ TEST_P(EveryRing, KeepsWhatIsPushedBetweenPulls) {
       ASSERT_EQ(record.status, "done") << more[0] << ", seed " << seed << ": " << record.error;
       EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
       EXPECT_EQ(counter(record, "workers_expelled"), 0);
-      EXPECT_EQ(counter(record, "pushes_applied") % count, 0);  // every shard has the same ones
+      EXPECT_EQ(counter(record, "pushes_applied") % (count * kShardsPerServer), 0);  // all the same
       const EvaluationRow& last = record.nodes.front().evaluations.back();
       EXPECT_NEAR(last.epoch, 3, 1e-9) << more[0] << ", seed " << seed;
       EXPECT_EQ(last.samples, 3 * 389) << more[0] << ", seed " << seed;
@@ -179,7 +183,24 @@ TEST(Replicas, MoreLossesThanCopiesEndTheRun) {
   EXPECT_NE(record.error.find("strategy.replicas"), std::string::npos) << record.error;
 }
 
-// SIGKILL of a real process at 10 random moments; the rest takes as long as ever, and 3 s at most.
+// The longest time between two steps of rank 0, of the series in the folder of a run.
+double longest_pause_s(const std::string& folder) {
+  std::ifstream series(folder + "/series.csv");
+  std::string line;
+  std::getline(series, line);
+  double before_s = 0, longest_s = 0;
+  int rows = 0;
+  for (; std::getline(series, line); ++rows) {
+    const double time_s = std::stod(line.substr(line.find(',') + 1));
+    longest_s = std::max(longest_s, time_s - before_s);
+    before_s = time_s;
+  }
+  EXPECT_GT(rows, 400);
+  return longest_s;
+}
+
+// SIGKILL of a real process at 10 random moments: the result is the same, and training goes on
+// within 3 s, which is what is promised; it takes a tenth of that on a machine of one's own.
 TEST(Replicas, SurviveSigkillOfProcesses) {
   const Settings task = logistic_task() + cluster("process", 2) +
                         Settings{"task.epochs=40", "task.eval_every=20", "task.deterministic=true",
@@ -195,13 +216,18 @@ TEST(Replicas, SurviveSigkillOfProcesses) {
     const auto victim = 2 + static_cast<Rank>(random.below(2));
     const auto after_us = static_cast<useconds_t>(1 + random.uniform() * longest_s * 1e6);
     Job job = load_job("", task + replicated(2, 1, "bsp"));
-    const auto outcomes = run_nodes(job, [&](Node& node) -> std::optional<std::string> {
-      if (node.endpoint().rank() == victim) {
-        signal(SIGALRM, [](int) { raise(SIGKILL); });
-        ualarm(std::min<useconds_t>(after_us, 999999), 0);
-      }
-      return std::nullopt;
-    });
+    const TemporaryFolder folder;
+    const auto outcomes = run_nodes(
+        job,
+        [&](Node& node) -> std::optional<std::string> {
+          if (node.endpoint().rank() == victim) {
+            signal(SIGALRM, [](int) { raise(SIGKILL); });
+            ualarm(std::min<useconds_t>(after_us, 999999), 0);
+          }
+          return std::nullopt;
+        },
+        folder.path());
+    EXPECT_LT(longest_pause_s(folder.path()), 3) << "seed " << seed;
     for (Rank rank = 0; rank < 4; ++rank) {
       const NodeOutcome& outcome = outcomes[static_cast<size_t>(rank)];
       if (rank == victim) {

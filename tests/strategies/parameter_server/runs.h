@@ -29,13 +29,14 @@ inline RunRecord run_job(Job& job) {
 
 // Every node takes part in the job, but for those that `instead` has something else to do for.
 using Instead = std::function<std::optional<std::string>(Node&)>;
-inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead) {
+inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead,
+                                          const std::string& folder = "") {
   const auto [data, architecture] = prepare(job);
   const Stage stage{.job = job,
                     .data = data,
                     .architecture = architecture,
                     .make_model = load_models(architecture, 1),
-                    .folder = ""};
+                    .folder = folder};
   const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
   const std::atomic<bool> never{false};
   return fabric->run(

@@ -1,0 +1,120 @@
+// Who is alive, and who holds which shard because of that.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "strategies/parameter_server/server_node.h"
+
+namespace tutti::parameter_server {
+namespace {
+
+// How long it takes at most until everybody has heard of a chain that was changed before all that
+// are known to be in it were lost.
+constexpr double kNews_s = 2;
+
+}  // namespace
+
+void ServerNode::look_at_members() {
+  bool worker_changed = false;
+  while (const std::optional<MemberEvent> event = node_.membership().next_event()) {
+    if (is_worker(event->rank)) {
+      worker_changed = true;
+    } else if (event->kind == MemberEvent::Kind::kLost) {
+      if (config_.replicas == 0)
+        throw FabricError(FabricError::Kind::kPeerLost, event->rank,
+                          fmt::format("lost rank {}, a server, and nobody has a copy of its "
+                                      "parameters; strategy.replicas = 1 would have kept one",
+                                      event->rank));
+      context_.log.warn(fmt::format("rank {}, a server, is lost", event->rank));
+      look_at_servers(kAnyRank);
+    } else if (config_.replicas > 0) {
+      context_.log.info(fmt::format("rank {}, a server, is back", event->rank));
+      look_at_servers(event->rank);
+    }
+  }
+  if (worker_changed)
+    for (const auto& [shard, own] : servers_) own->server->look_at_workers();
+}
+
+void ServerNode::look_at_servers(Rank joined) {
+  over_since_s_ = -1;
+  for (const auto& [shard, own] : servers_) {
+    own->server->look_at_servers();
+    if (joined != kAnyRank && own->server->leads()) tell(own->server->notice(), joined);
+  }
+  target_ = ring_.balanced(sizes_);
+}
+
+void ServerNode::rebalance() {
+  if (target_.empty()) return;  // nobody was ever lost
+  for (size_t shard = 0; shard < target_.size(); ++shard)
+    if (Server* server = find(static_cast<int>(shard))) server->rebalance(target_[shard]);
+  // A chain may have been changed by members that are lost now, and its news be on the way.
+  bool all_held = true;
+  for (int shard = 0; shard < ring_.shards(); ++shard)
+    if (holders(shard).empty()) {
+      all_held = false;
+      if (unheld_since_s_ >= 0 && node_.clock().now() - unheld_since_s_ > kNews_s)
+        throw_all_lost(ring_.first_order(shard).members.front().rank);
+    }
+  if (all_held)
+    unheld_since_s_ = -1;
+  else if (unheld_since_s_ < 0)
+    unheld_since_s_ = node_.clock().now();
+}
+
+std::vector<Member> ServerNode::holders(int shard) {
+  const Server* server = find(shard);
+  const bool has_part = server && server->has_part();
+  return ring_.left_of(has_part ? server->order().members
+                                : known_[static_cast<size_t>(shard)].members);
+}
+
+// Others have its shards now.
+void ServerNode::remove_retired() {
+  for (auto it = servers_.begin(); it != servers_.end();) {
+    const Server& server = *it->second->server;
+    if (server.has_part() || server.is_joining()) {
+      ++it;
+      continue;
+    }
+    known_[static_cast<size_t>(it->first)] = server.order();
+    const int shard = it->first;
+    inbox_.forget([&](const Arrival& arrival) { return arrival.shard == shard; });
+    it = servers_.erase(it);
+  }
+}
+
+void ServerNode::tell(const Notice& notice, Rank to) {
+  std::vector<std::byte> message(sizeof(Notice));
+  std::memcpy(message.data(), &notice, sizeof(Notice));
+  for (Rank rank = 0; rank < node_.endpoint().size(); ++rank) {
+    if (rank == node_.endpoint().rank() || (to != kAnyRank && rank != to)) continue;
+    if (!node_.membership().alive(rank)) continue;
+    post(rank, is_worker(rank) ? notice_tag(notice.shard) : notice_tag(), message);
+  }
+}
+
+void ServerNode::notice_arrived(const Completion& completion) {
+  Notice notice;
+  std::memcpy(&notice, notice_.data(), sizeof(notice));
+  receive_notice();
+  look_at_members();
+  if (completion.state != State::kDone && completion.state != State::kTruncated) return;
+  const std::string fault = completion.state == State::kDone
+                                ? fault_of(notice, completion.bytes, completion.peer,
+                                           ring_.first_server(), ring_.servers(), ring_.shards())
+                                : "a message of another size";
+  if (!fault.empty()) return refuse(completion.peer, fault);
+  if (notice.over) {
+    told_over_ = told_over_ || joins_late_;
+    return;
+  }
+  Order& known = known_[static_cast<size_t>(notice.shard)];
+  if (notice.epoch >= known.epoch) known = notice.order();
+  if (Server* server = find(notice.shard)) server->hear_of(notice);
+  for (const auto& [shard, own] : servers_) own->server->publish_again();
+}
+
+}  // namespace tutti::parameter_server
