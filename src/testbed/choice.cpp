@@ -52,7 +52,9 @@ std::vector<std::string> reasons(const Choice& choice) {
         percent(step.communicate + step.wait), percent(step.busiest_link), step.messages));
   if (step.wait > 0.3)
     text.push_back(fmt::format("nodes wait {} of the time for later ones", percent(step.wait)));
-  if (!choice.reaches())
+  if (!choice.learning.failure.empty())
+    text.push_back(choice.learning.failure);
+  else if (!choice.reaches())
     text.push_back(fmt::format("the target was not reached in {} epochs (best {:.4g})",
                                choice.job.task.epochs, choice.learning.best_quality));
   if (!choice.fits)

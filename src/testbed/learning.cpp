@@ -35,6 +35,7 @@ Job make_learner(const Job& job, int64_t most_workers, std::string& method) {
 
 // What one run says about a task.
 struct Lesson {
+  int exit_code = kExitDone;
   bool reached = false;
   double steps = 0, evaluations = 0;  // to the target
   double best_quality = 0;
@@ -44,7 +45,8 @@ Lesson learn(Job learner, const Prepared& prepared, const std::atomic<bool>& sto
   const RunRecord record = launch(learner, prepared, {.out = "", .keep_files = false}, stop);
   if (record.exit_code == kExitInterrupted) throw InterruptedError();
   Lesson lesson;
-  if (record.exit_code != kExitDone || record.nodes.empty()) return lesson;  // diverged
+  lesson.exit_code = record.exit_code;
+  if (record.exit_code != kExitDone || record.nodes.empty()) return lesson;
   const double target = learner.task.target;
   const bool higher = record.higher_is_better;
   for (const EvaluationRow& row : record.nodes.front().evaluations) {
@@ -66,6 +68,10 @@ Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
   double least = INFINITY, most = 0;
   for (const Lesson& lesson : lessons) {
     ++learning.runs;
+    if (lesson.exit_code == kExitDiverged)
+      learning.failure = "its loss diverged";
+    else if (lesson.exit_code != kExitDone)
+      learning.failure = fmt::format("its run ended with exit code {}", lesson.exit_code);
     learning.best_quality += lesson.best_quality / static_cast<double>(lessons.size());
     if (!lesson.reached) continue;
     ++learning.reached;

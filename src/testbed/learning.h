@@ -20,6 +20,7 @@ struct Learning {
   double error = 0;           // relative: half the spread over the seeds
   double evaluations = 0;     // until then, likewise
   double best_quality = 0;    // mean over the seeds, of those that did not reach it too
+  std::string failure;        // how a run ended that did not end well
 };
 
 // Says what is going on; called when a run begins.

@@ -110,7 +110,7 @@ StepFigures simulate_once(const Job& job, const Prepared& prepared, int64_t step
     figures.messages = static_cast<double>(after.messages - before.messages) / count;
   }
   for (double* share : {&figures.compute, &figures.communicate, &figures.aggregate, &figures.wait})
-    *share /= total;
+    *share = std::clamp(*share / total, 0.0, 1.0);  // ends differ a little between the two runs
   find_busiest_link(longer, shorter, job.cluster, seconds, figures);
   return figures;
 }
