@@ -62,8 +62,9 @@ class StepLoop {
           fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
     ++steps_;
     samples_ += batches_.count(next.step);
-    context_.recorder.applied(
-        {.round = steps_, .staleness = taker_.staleness(), .age_s = elapsed_s() - began_s});
+    Applied update{.round = steps_, .staleness = 0, .age_s = elapsed_s() - began_s};
+    taker_.date(update);
+    context_.recorder.applied(update);
     context_.recorder.step({.step = steps_,
                             .time_s = elapsed_s(),
                             .loss = loss,

@@ -22,8 +22,8 @@ class StepTaker {
   virtual ~StepTaker() = default;
   // Gradient and update. Returns the mean loss over the samples that this node knows it of.
   virtual double take_step(const Batches& batches, const StepAhead& next) = 0;
-  // Updates that were missing from the parameters on which the last step's gradient was computed.
-  virtual double staleness() const { return 0; }
+  // Says of the last step's update how old its gradient was, unless it was computed in that step.
+  virtual void date(Applied&) const {}
   // Quality on the validation samples, the same on every node.
   virtual Quality validate(Tag tag) = 0;
 };

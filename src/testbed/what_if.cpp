@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "jobs/predict_cost.h"
@@ -178,6 +180,31 @@ json WhatIf::compression(const Choice& best) const {
           {"pays", saved > 0.05}};
 }
 
+namespace {
+
+// The least stages of a pipeline whose fullest node has room, with what that one needs.
+std::optional<std::pair<size_t, double>> stages_that_fit(const Job& job, const Prepared& prepared) {
+  for (size_t stages = 2; stages <= prepared.architecture.cuts().size() + 1; ++stages) {
+    const Job split = with_settings(
+        job, {"strategy={ kind = \"pipeline\" }", fmt::format("cluster.workers={}", stages)});
+    try {
+      const double bytes = predicted_memory_bytes(split, prepared.architecture);
+      if (bytes <= job.cluster.memory_bytes) return std::pair(stages, bytes);
+    } catch (const ConfigError&) {
+      continue;  // fewer samples in a batch than that takes
+    }
+  }
+  return std::nullopt;
+}
+
+std::string split_in_words(const std::optional<std::pair<size_t, double>>& split) {
+  if (!split) return "; no pipeline of its layers would fit";
+  return fmt::format("; a pipeline of {} stages would fit, with {} on its fullest node",
+                     split->first, human_quantity(split->second, Unit::kBytes));
+}
+
+}  // namespace
+
 json memory_advice(const Choice& best, const Prepared& prepared) {
   const ClusterConfig& cluster = best.job.cluster;
   const auto data = static_cast<double>(prepared.data.dataset->memory_bytes());
@@ -193,6 +220,7 @@ json memory_advice(const Choice& best, const Prepared& prepared) {
     text = "the model does not fit one node: it has to be split (model parallelism)";
   else
     text = "neither data nor model fits one node: both have to be split (hybrid parallelism)";
+  if (!model_fits) text += split_in_words(stages_that_fit(best.job, prepared));
   return {
       {"data_bytes", data},     {"model_bytes", model},     {"node_bytes", cluster.memory_bytes},
       {"data_fits", data_fits}, {"model_fits", model_fits}, {"text", text}};

@@ -102,6 +102,10 @@ std::vector<LostIn> synchronous_strategies() {
   }
   for (const char* kind : {"local_sgd", "gossip", "elastic_averaging", "hogwild"})
     all.push_back({kind, {"strategy.kind=" + std::string(kind)}});
+  for (const char* schedule : {"1f1b", "asynchronous"})
+    all.push_back({"pipeline_" + std::string(schedule),
+                   {"strategy.kind=pipeline", "strategy.schedule=\"" + std::string(schedule) + "\"",
+                    "task.model.hidden=[50, 50, 50]"}});
   all.push_back({"model_averaging", {"strategy.kind=model_averaging", "strategy.merge_every=0.1"}});
   return all;
 }

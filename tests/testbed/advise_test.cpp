@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "jobs/launcher.h"
+#include "jobs/predict_cost.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/what_if.h"
@@ -254,6 +255,25 @@ TEST(Clusters, ThatComeWithTheProgramAreValid) {
   for (const char* name :
        {"laptop", "rack-1g", "rack-10g", "two-racks", "heterogeneous", "stragglers", "edge-wan"})
     EXPECT_GE(load_cluster(name).workers, 4) << name;
+}
+
+// Three affine layers of which two are large, and memory for one of them with its gradients.
+TEST(MemoryAdvice, SaysWhichSplitWouldFit) {
+  const auto text = [](const char* memory) {
+    Choice choice;
+    choice.job = load_job(
+        "", {"task.data.kind=synthetic-classes", "task.data.samples=400", "task.data.features=16",
+             "task.model.kind=mlp", "task.model.hidden=[512, 512, 512]", "task.global_batch=64",
+             "strategy.kind=solo", "cluster.workers=1", "cluster.fabric=virtual",
+             fmt::format("cluster.memory=\"{}\"", memory)});
+    const Prepared prepared = prepare(choice.job);
+    choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
+    return memory_advice(choice, prepared)["text"].get<std::string>();
+  };
+  EXPECT_EQ(text("100 MB").find("pipeline"), std::string::npos) << text("100 MB");
+  EXPECT_NE(text("4 MB").find("a pipeline of 3 stages would fit"), std::string::npos)
+      << text("4 MB");
+  EXPECT_NE(text("1 kB").find("no pipeline of its layers would fit"), std::string::npos);
 }
 
 }  // namespace

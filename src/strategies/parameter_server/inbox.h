@@ -12,7 +12,7 @@
 namespace tutti::parameter_server {
 
 struct Arrival {
-  enum Kind { kRequest, kEntry, kNotice, kGradient, kUpdate } kind = kRequest;
+  enum Kind { kRequest, kEntry, kNotice, kLoss, kGradient, kUpdate } kind = kRequest;
   int shard = -1;
   Rank peer = kAnyRank;  // whose gradient or update
   uint64_t index = 0;    // kUpdate: of which entry

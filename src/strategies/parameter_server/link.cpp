@@ -160,6 +160,8 @@ void Link::turn() {
   context_.recorder.count("heirs_asked");
   server_ = order_.members.front().rank;
   asked_since_ = order_.epoch;
+  context_.log.info(
+      fmt::format("turns to rank {} for shard {} in epoch {}", server_, shard_, order_.epoch));
   sending_.clear();
   if (awaits()) expect_reply();
   for (Sent& sent : sent_)

@@ -166,6 +166,8 @@ inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
 // Notices to workers, by shard, and to servers.
 inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }
 inline Tag notice_tag() { return {Purpose::kControl, 0, 7}; }
+// Never sent: who waits for one learns at once that its sender is lost.
+inline Tag life_tag() { return {Purpose::kControl, 0, 8}; }
 inline Tag gradient_tag(uint64_t stream, size_t part) { return {Purpose::kGradient, stream, part}; }
 
 }  // namespace tutti::parameter_server

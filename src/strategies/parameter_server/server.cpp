@@ -94,8 +94,10 @@ void Server::defer(Rank from, const Request& request, size_t bytes, std::vector<
   const auto is_worker = [&](Rank rank) {
     return rank >= 0 && rank < static_cast<Rank>(workers_.size());
   };
-  std::erase_if(deferred_, [&](const Deferred& other) {  // who hears of a new epoch asks again
-    return is_worker(other.from) && other.request.epoch < chain_.order().epoch;
+  // Who does not know that this server has handed over or taken over asks again when it does.
+  const uint32_t since = leads() ? led_since_ : chain_.order().epoch;
+  std::erase_if(deferred_, [&](const Deferred& other) {
+    return is_worker(other.from) && other.request.epoch < since;
   });
   const auto waiting = std::count_if(deferred_.begin(), deferred_.end(),
                                      [&](const Deferred& other) { return other.from == from; });

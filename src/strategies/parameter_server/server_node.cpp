@@ -69,6 +69,7 @@ void ServerNode::run() {
   if (config_.replicas > 0) {
     receive_entry();
     receive_notice();
+    for (int server = 0; server < ring_.servers(); ++server) watch(ring_.first_server() + server);
   }
   look_at_members();
   while (!over()) {
@@ -168,6 +169,7 @@ void ServerNode::wait_for_news() {
   if (arrival.kind == Arrival::kRequest) return request_arrived(completion);
   if (arrival.kind == Arrival::kEntry) return entry_arrived(completion);
   if (arrival.kind == Arrival::kNotice) return notice_arrived(completion);
+  if (arrival.kind == Arrival::kLoss) return look_at_members();
   Server* server = find(arrival.shard);
   if (server && arrival.kind == Arrival::kGradient)
     server->gradient_arrived(arrival, completion);

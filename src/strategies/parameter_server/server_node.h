@@ -40,6 +40,7 @@ class ServerNode {
   void receive_request();
   void receive_entry();
   void receive_notice();
+  void watch(Rank server);
   void request_arrived(const Completion& completion);
   void entry_arrived(const Completion& completion);
   void notice_arrived(const Completion& completion);
@@ -73,6 +74,7 @@ class ServerNode {
   std::vector<std::vector<Member>> target_;      // chains, as they should be
   std::vector<std::byte> request_, entry_;       // what arrives next
   std::vector<std::byte> notice_;
+  std::byte nothing_{};
   std::deque<Post> posts_;
   std::deque<Local> local_;  // bulletins from one shard here to another
   double heard_s_ = 0;

@@ -30,11 +30,19 @@ void ServerNode::look_at_members() {
       look_at_servers(kAnyRank);
     } else if (config_.replicas > 0) {
       context_.log.info(fmt::format("rank {}, a server, is back", event->rank));
+      watch(event->rank);
       look_at_servers(event->rank);
     }
   }
   if (worker_changed)
     for (const auto& [shard, own] : servers_) own->server->look_at_workers();
+}
+
+// Chains wait for each other: nobody should have to look by itself whether they are still there.
+void ServerNode::watch(Rank server) {
+  if (server == node_.endpoint().rank() || !node_.membership().alive(server)) return;
+  inbox_.expect(server, life_tag(), std::span(&nothing_, 1),
+                {.kind = Arrival::kLoss, .peer = server});
 }
 
 void ServerNode::look_at_servers(Rank joined) {

@@ -36,9 +36,10 @@ class Pipeline : public Strategy {
   }
 
   Taxonomy taxonomy() const override {
-    return {"peer-to-peer", config_.replicas > 1 ? "hybrid" : "model", "centralised",
+    const bool hybrid = config_.replicas > 1 || config_.stages.automatic;
+    return {"peer-to-peer", hybrid ? "hybrid" : "model", "centralised",
             config_.schedule == "asynchronous" ? "bounded" : "synchronous",
-            config_.replicas > 1 ? "pipeline, all-reduce" : "pipeline"};
+            hybrid ? "pipeline, all-reduce" : "pipeline"};
   }
 
   std::string equivalence(const TaskConfig& task) const override {
@@ -102,9 +103,13 @@ class Pipeline : public Strategy {
 
 std::vector<Variant> pipeline_variants() {
   std::vector<Variant> variants;
-  for (const ScheduleEntry& entry : pipeline_schedules())
+  for (const ScheduleEntry& entry : pipeline_schedules()) {
     variants.push_back(
         {fmt::format("pipeline-{}", entry.name), {fmt::format("schedule=\"{}\"", entry.name)}});
+    // Whole batches, whatever the job says of parts of them.
+    if (entry.name == "asynchronous") variants.back().settings.push_back("micro_batches=0");
+  }
+  variants.push_back({"pipeline-auto", {"stages=auto", "replicas=1"}});
   return variants;
 }
 

@@ -8,6 +8,6 @@
 namespace tutti {
 
 std::unique_ptr<Strategy> make_pipeline();
-std::vector<Variant> pipeline_variants();  // one for each schedule
+std::vector<Variant> pipeline_variants();  // one for each schedule, and a hybrid
 
 }  // namespace tutti

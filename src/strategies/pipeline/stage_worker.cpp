@@ -40,6 +40,7 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
           stage)),
       layout_(layout_of(model_->architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)),
+      read_s_(in_flight_),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),
       forward_sends_(batches_.size()),
@@ -136,6 +137,7 @@ void StageWorker::forward(size_t micro_batch) {
   if (stash_ && plan_.training) {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     stash_->keep(slot_of(micro_batch));
+    read_s_[slot_of(micro_batch)] = context_.node.clock().now();
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
   }
@@ -175,7 +177,8 @@ void StageWorker::backward(size_t micro_batch) {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
-    staleness_ = static_cast<double>(stash_->missed(slot_of(micro_batch)));
+    returned_slot_ = slot_of(micro_batch);
+    missed_ = stash_->missed(returned_slot_);
   } else {
     input_slope = compute_backward(micro_batch, slope);
   }
@@ -252,6 +255,12 @@ void StageWorker::update(double rate) {
   charge_update(context_, layout_);
   sum_begun_ = false;
   if (stash_) stash_->updated();
+}
+
+void StageWorker::date(Applied& update) const {
+  if (!stash_) return;
+  update.staleness = static_cast<double>(missed_);
+  update.age_s = context_.node.clock().now() - read_s_[returned_slot_];
 }
 
 void StageWorker::send(Handle& handle, Rank to, Purpose purpose, size_t stage,

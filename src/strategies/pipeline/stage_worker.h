@@ -42,8 +42,8 @@ class StageWorker {
   // The sum of the gradients over all replicas, and the step that it leads to.
   void sum_replicas();
   void update(double rate);
-  // Asynchronously: updates since the forward pass of the micro-batch that went back last.
-  double staleness() const { return staleness_; }
+  // Asynchronously: updates and time since the forward pass of the micro-batch that went back last.
+  void date(Applied& update) const;
 
   StageModel& model() { return *model_; }
   size_t stage() const { return stage_; }
@@ -73,7 +73,9 @@ class StageWorker {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<AllReduce> replicas_;
   std::optional<WeightStash> stash_;  // where updates come between forward and backward
-  double staleness_ = 0;
+  std::vector<double> read_s_;        // by slot: when its weights were read
+  size_t returned_slot_ = 0;          // of the micro-batch that went back last
+  int64_t missed_ = 0;                // its updates
   Buffer<float> sum_;
   Buffer<ExactSum> exact_sum_;
   bool sum_begun_ = false;

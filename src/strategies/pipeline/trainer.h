@@ -14,7 +14,7 @@ class PipelineTrainer : public StepTaker {
   PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config);
 
   double take_step(const Batches& batches, const StepAhead& next) override;
-  double staleness() const override { return workers_.front()->staleness(); }
+  void date(Applied& update) const override { workers_.front()->date(update); }
   Quality validate(Tag tag) override;
   // Brings all parameters to rank 0, with how busy the nodes were.
   void gather();

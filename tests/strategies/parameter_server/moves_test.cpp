@@ -1,5 +1,6 @@
 // Servers that are lost and come back: shards are spread over those that are there, and nothing
 // that was acknowledged is lost by that or applied twice.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -101,6 +102,14 @@ TEST(Moves, AServerThatComesBackTakesItsShareAgain) {
   }
 }
 
+std::string describe(const Job& job) {
+  std::string text;
+  for (const FaultConfig& fault : job.cluster.faults)
+    text += fmt::format("; rank {} at {} s, back after {} s", fault.nodes.front(), fault.at_s,
+                        fault.restart_s);
+  return text;
+}
+
 struct Case {
   int servers, replicas;
 };
@@ -138,7 +147,7 @@ TEST_P(EverySchedule, LosesNothingUnderBsp) {
     Job job = moving_job(which.servers, which.replicas, "bsp", kDeterministic);
     const double back_s = add_faults(job, which, longest_s, random);
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error << describe(job);
     if (back_s < 0.8 * longest_s) {
       ++balanced;
       expect_balanced(record, which.servers * 2);

@@ -114,6 +114,9 @@ TEST(AsynchronousPipeline, ReportsStaleness) {
     EXPECT_EQ(node.freshness.staleness_max, 3 - node.rank);
     EXPECT_LE(node.freshness.staleness_mean, 3 - node.rank);
     EXPECT_EQ(node.freshness.count, node.steps);
+    if (node.rank > 0) {
+      EXPECT_GT(record.nodes[0].freshness.age_mean_s, node.freshness.age_mean_s) << node.rank;
+    }
   }
   EXPECT_GT(record.nodes[0].freshness.staleness_mean, 2);
 }
