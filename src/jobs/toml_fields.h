@@ -1,0 +1,250 @@
+// Reads the fields that components visit from a TOML table. Every value is looked up by a visited
+// field; what is left over afterwards is an unknown key, refused with the nearest known one.
+#pragma once
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/schema.h"
+
+namespace tutti {
+
+inline const char* type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return "text";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "true or false";
+    default:
+      return "a date";
+  }
+}
+
+class TomlReader : public Visitor {
+ public:
+  using Places = std::map<std::string, std::string>;
+
+  TomlReader(const toml::table& table, std::string file, std::string prefix, Places& places)
+      : table_(table), file_(std::move(file)), prefix_(std::move(prefix)), places_(places) {}
+
+  void field(const char* key, bool& value, const char*) override {
+    if (const toml::node* node = find(key)) value = as<bool>(key, *node, "true or false");
+  }
+  void field(const char* key, int64_t& value, Bounds bounds, const char*) override {
+    if (const toml::node* node = find(key)) value = integer(key, *node, bounds);
+  }
+  void field(const char* key, double& value, Bounds bounds, const char*) override {
+    if (const toml::node* node = find(key)) value = number(key, *node, bounds);
+  }
+  void field(const char* key, std::string& value, const char*) override {
+    if (const toml::node* node = find(key)) value = as<std::string>(key, *node, "text");
+  }
+  void field(const char* key, std::vector<int64_t>& value, Bounds bounds, const char*) override {
+    read_list(key, value, [&](const toml::node& node) { return integer(key, node, bounds); });
+  }
+  void field(const char* key, std::vector<double>& value, Bounds bounds, const char*) override {
+    read_list(key, value, [&](const toml::node& node) { return number(key, node, bounds); });
+  }
+
+  void quantity(const char* key, double& value, Unit unit, const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return;
+    if (const auto text = node->value_exact<std::string>()) {
+      try {
+        value = parse_quantity(*text, unit);
+      } catch (const ConfigError& error) {
+        fail(key, *node, error.what());
+      }
+    } else {
+      value = number(key, *node, kNotNegative);
+    }
+    if (value < 0 || !std::isfinite(value)) fail(key, *node, "must not be negative");
+  }
+
+  void division(const char* key, Division& value, const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return;
+    value = {};
+    if (node->is_array()) {
+      read_list(key, value.places,
+                [&](const toml::node& place) { return integer(key, place, kAtLeastOne); });
+      if (value.places.empty()) fail(key, *node, "= [] names no place; write a number of parts");
+    } else if (const auto text = node->value_exact<std::string>()) {
+      check_choice(key, *node, *text, {"auto"});
+      value.automatic = true;
+    } else if (node->is_integer()) {
+      value.parts = integer(key, *node, kNotNegative);
+    } else {
+      fail(key, *node,
+           fmt::format("must be a whole number, a list of them or \"auto\", not {}",
+                       type_name(*node)));
+    }
+  }
+
+  void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
+              const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return;
+    value = as<std::string>(key, *node, "text");
+    check_choice(key, *node, value, allowed);
+  }
+
+  void table(const char* key, const std::function<void(Visitor&)>& inside, const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return visit_table(toml::table{}, key, inside);
+    if (!node->is_table())
+      fail(key, *node, fmt::format("must be a table, not {}", type_name(*node)));
+    visit_table(*node->as_table(), key, inside);
+  }
+
+  void component(const char* key, std::string& kind, const std::vector<std::string_view>& allowed,
+                 const std::function<void(Visitor&)>& inside, const char* help) override {
+    const toml::node* node = find(key);
+    if (!node) return visit_table(toml::table{}, key, inside);
+    if (const auto name = node->value_exact<std::string>()) {
+      kind = *name;
+      check_choice(key, *node, kind, allowed);
+      return visit_table(toml::table{}, key, inside);
+    }
+    if (!node->is_table())
+      fail(key, *node,
+           fmt::format("must be a name or a table with a kind, not {}", type_name(*node)));
+    visit_table(*node->as_table(), key, [&](Visitor& visitor) {
+      visitor.choice("kind", kind, allowed, help);
+      inside(visitor);
+    });
+  }
+
+  void tables(const char* key, size_t, const std::function<void(Visitor&, size_t)>& inside,
+              const char*) override {
+    const toml::node* node = find(key);
+    if (!node) return;
+    const toml::array* list = node->as_array();
+    if (!list) fail(key, *node, fmt::format("must be a list of tables, not {}", type_name(*node)));
+    for (size_t i = 0; i < list->size(); ++i) {
+      const toml::node& element = *list->get(i);
+      if (!element.is_table()) fail(key, element, "must be a list of tables");
+      visit_table(*element.as_table(), key, [&](Visitor& visitor) { inside(visitor, i); });
+    }
+  }
+
+  // The value of a known key, or null when it is not given.
+  const toml::node* find(const char* key) {
+    known_.insert(key);
+    const toml::node* node = table_.get(key);
+    if (node) places_[prefix_ + key] = place(*node);
+    return node;
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, node] : table_) {
+      if (known_.count(std::string(key.str()))) continue;
+      const std::vector<std::string_view> known(known_.begin(), known_.end());
+      const std::string suggestion = nearest(key.str(), known);
+      std::string all;
+      for (const std::string& name : known_) all += (all.empty() ? "" : ", ") + name;
+      fail(std::string(key.str()), node,
+           suggestion.empty()
+               ? fmt::format("is not a setting here; known are {}", all)
+               : fmt::format("is not a setting here; did you mean '{}'?", suggestion));
+    }
+  }
+
+ private:
+  std::string place(const toml::node& node) const {
+    const auto line = node.source().begin.line;
+    const auto& path = node.source().path;  // of a cluster's own file
+    return line ? fmt::format("{}:{}", path ? *path : file_, line) : "command line";
+  }
+
+  [[noreturn]] void fail(const std::string& key, const toml::node& node,
+                         const std::string& problem) const {
+    const std::string path = prefix_ + key;
+    throw ConfigError(path, fmt::format("{}: {} {}", place(node), path, problem));
+  }
+
+  template <class T>
+  T as(const char* key, const toml::node& node, const char* wanted) const {
+    const auto value = node.value_exact<T>();
+    if (!value) fail(key, node, fmt::format("must be {}, not {}", wanted, type_name(node)));
+    return *value;
+  }
+
+  void check_bounds(const char* key, const toml::node& node, double value, Bounds bounds) const {
+    if (!std::isfinite(value)) fail(key, node, "must be a finite number");
+    if (value < bounds.least)
+      fail(key, node,
+           bounds.least == kPositive.least
+               ? fmt::format("= {} must be more than 0", value)
+               : fmt::format("= {} must be at least {}", value, bounds.least));
+    if (value > bounds.most)
+      fail(key, node, fmt::format("= {} must be at most {}", value, bounds.most));
+  }
+
+  int64_t integer(const char* key, const toml::node& node, Bounds bounds) const {
+    const auto value = as<int64_t>(key, node, "a whole number");
+    check_bounds(key, node, static_cast<double>(value), bounds);
+    return value;
+  }
+
+  double number(const char* key, const toml::node& node, Bounds bounds) const {
+    if (!node.is_number())
+      fail(key, node, fmt::format("must be a number, not {}", type_name(node)));
+    const double value = *node.value<double>();
+    check_bounds(key, node, value, bounds);
+    return value;
+  }
+
+  template <class T, class Read>
+  void read_list(const char* key, std::vector<T>& value, const Read& read) {
+    const toml::node* node = find(key);
+    if (!node) return;
+    const toml::array* list = node->as_array();
+    if (!list) fail(key, *node, fmt::format("must be a list, not {}", type_name(*node)));
+    value.clear();
+    for (const toml::node& element : *list) value.push_back(read(element));
+  }
+
+  void check_choice(const char* key, const toml::node& node, const std::string& value,
+                    const std::vector<std::string_view>& allowed) const {
+    if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+    std::string all;
+    for (std::string_view name : allowed) all += (all.empty() ? "" : ", ") + std::string(name);
+    const std::string suggestion = nearest(value, allowed);
+    fail(key, node,
+         fmt::format("= \"{}\" is unknown; {}use one of {}", value,
+                     suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ", all));
+  }
+
+  void visit_table(const toml::table& table, const char* key,
+                   const std::function<void(Visitor&)>& inside) const {
+    TomlReader reader(table, file_, prefix_ + key + ".", places_);
+    inside(reader);
+    reader.refuse_unknown();
+  }
+
+  const toml::table& table_;
+  std::string file_;
+  std::string prefix_;
+  Places& places_;
+  std::set<std::string> known_;
+};
+
+}  // namespace tutti
