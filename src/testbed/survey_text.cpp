@@ -12,14 +12,16 @@ namespace {
 
 using nlohmann::json;
 
-// Every architecture that some task has a cell for, in the order of their first appearance.
+// Every architecture that some task has a cell for or refuses, in the order of their first
+// appearance.
 std::vector<std::string> architectures(const json& survey) {
   std::vector<std::string> names;
-  for (const json& task : survey["tasks"]) {
-    const json cells = task.value("cells", json::object());  // must outlive items()
-    for (const auto& [name, cell] : cells.items())
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
+  for (const char* part : {"cells", "refused"})
+    for (const json& task : survey["tasks"]) {
+      const json entries = task.value(part, json::object());  // must outlive items()
+      for (const auto& [name, entry] : entries.items())
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
   return names;
 }
 
