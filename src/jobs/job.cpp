@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "sparse/row_optimizer.h"
 
 namespace tutti {
@@ -110,6 +111,21 @@ void validate_rows(const Job& job, const Architecture& architecture) {
 }
 
 }  // namespace
+
+void validate_memory(const Job& job, const Architecture& architecture) {
+  if (job.cluster.fabric != "virtual") return;
+  const double bytes =
+      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+  if (bytes <= job.cluster.memory_bytes) return;
+  throw ConfigError(
+      "cluster.memory",
+      fmt::format("{}a worker of strategy.kind = \"{}\" needs {} for its part of {} parameters, of "
+                  "the optimizer and of a batch, more than cluster.memory = {}; raise it, or split "
+                  "the model: `tutti advise` says how it would fit",
+                  place_of(job, "cluster.memory"), job.strategy_kind,
+                  human_quantity(bytes, Unit::kBytes), architecture.parameter_count,
+                  human_quantity(job.cluster.memory_bytes, Unit::kBytes)));
+}
 
 Prepared prepare(const Job& job) {
   try {

@@ -166,6 +166,7 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
   const auto start = std::chrono::steady_clock::now();
   const Prepared prepared = prepare(job);
+  validate_memory(job, prepared.architecture);
   const double data_s = seconds_since(start);
   return run(job, prepared, data_s, options, stop);
 }

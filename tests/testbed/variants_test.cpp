@@ -50,6 +50,19 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   }
 }
 
+// Four workers with a quarter of a model each have room where one with a copy has not.
+TEST(ComparedJobs, MustFitTheMemoryOfANode) {
+  const Job job = virtual_job({"task.model.kind=mlp", "task.model.hidden=[512, 512, 512]",
+                               "task.global_batch=64", "cluster.memory=\"6 MB\""});
+  const auto compared = compared_jobs(job, {"ring", "pipeline-1f1b"});
+  ASSERT_EQ(compared.size(), 2u);
+  EXPECT_NE(compared[0].refusal.find("more than cluster.memory = 6 MB"), std::string::npos)
+      << compared[0].refusal;
+  EXPECT_EQ(compared[1].refusal, "");
+  for (const ComparedJob& each : compared_jobs(job, {"ring", "pipeline-1f1b"}, Memory::kMayBeShort))
+    EXPECT_EQ(each.refusal, "");
+}
+
 TEST(ComparedJobs, KeepSettingsOfTheSameKind) {
   const auto compared = compared_jobs(virtual_job({"strategy.bucket=4096"}), {"tree"});
   ASSERT_EQ(compared.size(), 1u);
