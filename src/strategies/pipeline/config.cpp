@@ -21,6 +21,9 @@ void visit(Visitor& v, PipelineConfig& c) {
   v.choice("schedule", c.schedule, schedules, "the order of forward and backward passes");
   v.field("recompute", c.recompute,
           "keep only what enters a stage and compute the rest again for the backward pass");
+  v.field("vertical_sync", c.vertical_sync,
+          "asynchronous: every stage computes a batch on the version of the weights that the first "
+          "stage had for it, so that its gradient is that of one model");
   v.field("replicas", c.replicas, kAtLeastOne,
           "pipelines side by side, each with a share of the batch: data parallel around model "
           "parallel");
@@ -52,6 +55,12 @@ void validate(const PipelineConfig& config, const TaskConfig& task, const Cluste
     throw ConfigError("strategy.replicas",
                       "strategy.stages = \"auto\" also chooses the replicas; leave "
                       "strategy.replicas at 1, or give the number of stages");
+  if (config.vertical_sync && config.schedule != "asynchronous")
+    throw ConfigError("strategy.vertical_sync",
+                      fmt::format("strategy.vertical_sync is about versions of weights, of which "
+                                  "strategy.schedule = \"{}\" has one at a time; leave it out, or "
+                                  "use \"asynchronous\"",
+                                  config.schedule));
   if (config.schedule == "asynchronous") {
     const auto refuse = [](const char* key, const std::string& setting) {
       throw ConfigError(key, fmt::format("strategy.schedule = \"asynchronous\" updates with the "

@@ -12,6 +12,7 @@ struct PipelineConfig {
   int64_t micro_batches = 0;  // of a pipeline; 0: four times its nodes, or the lanes
   std::string schedule = "1f1b";
   bool recompute = false;         // forward passes again before going back, keeping inputs alone
+  bool vertical_sync = false;     // asynchronous: all stages see the first one's version
   int64_t replicas = 1;           // pipelines side by side, each on a share of the batch
   std::string topology = "ring";  // how they sum their gradients
 };

@@ -120,8 +120,10 @@ double stage_memory(const PipelineConfig& config, const Plan& plan, const Archit
   // forward and backward passes with what they send.
   const double activations = stage.activation_bytes() * samples;
   const double kept = config.recompute ? 4 * activations : under_way * activations;
+  const double versions =  // of the weights
+      config.vertical_sync ? static_cast<double>(plan.cluster.workers) : under_way;
   const double stashed =
-      config.schedule == "asynchronous" && in_flight > 1 ? under_way * values * sizeof(float) : 0;
+      config.schedule == "asynchronous" && versions > 1 ? versions * values * sizeof(float) : 0;
   return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
          state * sizeof(float) + kept + (under_way + 1) * input + 2 * output;
 }

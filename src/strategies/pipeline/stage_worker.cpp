@@ -34,21 +34,23 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       replica_(replica),
       stage_(stage),
       recompute_(config.recompute),
+      vertical_(config.vertical_sync && placement.nodes > 1),
       model_(context.model.stage(placement.stages[stage])),
       in_flight_(most_in_flight(
           schedule_tasks(placement.schedule, placement.shape(replica), stage % placement.nodes),
           stage)),
       layout_(layout_of(model_->architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)),
-      read_s_(in_flight_),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),
       forward_sends_(batches_.size()),
       backward_sends_(batches_.size()) {
   const size_t count = model_->parameters().size();
   const bool exact = context.task.deterministic;
-  if (placement.asynchronous() && in_flight_ > 1)
-    stash_.emplace(model_->parameters(), in_flight_, !context.node.clock().cost_only());
+  const size_t versions = vertical_ ? placement.nodes : in_flight_;
+  if (placement.asynchronous() && versions > 1)
+    stash_.emplace(model_->parameters(), versions, !context.node.clock().cost_only());
+  read_s_.resize(versions);
   if (exact)
     exact_sum_ = Buffer<ExactSum>(count);
   else
@@ -76,6 +78,8 @@ void StageWorker::begin(const PassPlan& plan) {
   loss_ = 0;
   sums_ = {};
   sum_begun_ = false;
+  updates_ = 0;
+  if (vertical_ && plan_.training) stash_weights(0);
   const auto sizes = [&](size_t values) {
     std::vector<size_t> result;
     for (const auto& samples : plan_.samples) result.push_back(samples.size() * values);
@@ -84,6 +88,29 @@ void StageWorker::begin(const PassPlan& plan) {
   const Architecture& architecture = model_->architecture();
   if (!is_first()) below().begin(plan_.step, sizes(input_values(architecture)));
   if (!is_last() && plan_.training) above_->begin(plan_.step, sizes(output_values(architecture)));
+}
+
+// The first stage has as many batches under way as there are nodes: that many updates less one are
+// missing when a batch enters, whichever stage it comes to.
+size_t StageWorker::weights_slot(size_t micro_batch) const {
+  if (!vertical_) return slot_of(micro_batch);
+  return (micro_batch - std::min(micro_batch, placement_.nodes - 1)) % placement_.nodes;
+}
+
+void StageWorker::stash_weights(size_t slot) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  stash_->keep(slot);
+  read_s_[slot] = context_.node.clock().now();
+  context_.node.clock().charge(
+      {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+}
+
+// The weights of a micro-batch in the place of the current ones, until the result is destroyed.
+std::unique_ptr<WeightStash::Borrowed> StageWorker::borrow(size_t micro_batch) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  context_.node.clock().charge(  // there and back
+      {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
+  return std::make_unique<WeightStash::Borrowed>(*stash_, weights_slot(micro_batch));
 }
 
 // Recomputing needs a slot for what is under way and one for what is sent, both ways.
@@ -134,14 +161,12 @@ void StageWorker::forward(size_t micro_batch) {
   if (!is_first()) inputs_[micro_batch % batches_.size()] = below().take(micro_batch);
   const size_t slot = forward_slot(micro_batch);
   finish_send(forward_sends_[slot], "activation", micro_batch);
-  if (stash_ && plan_.training) {
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    stash_->keep(slot_of(micro_batch));
-    read_s_[slot_of(micro_batch)] = context_.node.clock().now();
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+  if (stash_ && plan_.training && !vertical_) stash_weights(slot_of(micro_batch));
+  std::span<const float> output;
+  {
+    const auto weights = vertical_ && plan_.training ? borrow(micro_batch) : nullptr;
+    output = compute_forward(slot, micro_batch);
   }
-  const auto output = compute_forward(slot, micro_batch);
   if (is_last())
     measure(micro_batch);
   else
@@ -171,16 +196,13 @@ void StageWorker::backward(size_t micro_batch) {
   const size_t slot = backward_slot(micro_batch);
   finish_send(backward_sends_[slot % backward_sends_.size()], "gradient", micro_batch);
   std::span<const float> input_slope;
+  {
+    const auto weights = stash_ ? borrow(micro_batch) : nullptr;
+    input_slope = compute_backward(micro_batch, slope);
+  }
   if (stash_) {
-    const WeightStash::Borrowed weights(*stash_, slot_of(micro_batch));
-    input_slope = compute_backward(micro_batch, slope);
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
-    returned_slot_ = slot_of(micro_batch);
+    returned_slot_ = weights_slot(micro_batch);
     missed_ = stash_->missed(returned_slot_);
-  } else {
-    input_slope = compute_backward(micro_batch, slope);
   }
   if (!is_first())
     send(backward_sends_[slot % backward_sends_.size()], placement_.rank_of(replica_, stage_ - 1),
@@ -255,6 +277,8 @@ void StageWorker::update(double rate) {
   charge_update(context_, layout_);
   sum_begun_ = false;
   if (stash_) stash_->updated();
+  ++updates_;
+  if (vertical_) stash_weights(updates_ % placement_.nodes);
 }
 
 void StageWorker::date(Applied& update) const {

@@ -51,6 +51,10 @@ class StageWorker {
  private:
   std::span<const uint32_t> samples(size_t micro_batch) const;
   size_t slot_of(size_t micro_batch) const { return micro_batch % in_flight_; }
+  // Where the stash has the weights of a micro-batch.
+  size_t weights_slot(size_t micro_batch) const;
+  void stash_weights(size_t slot);
+  std::unique_ptr<WeightStash::Borrowed> borrow(size_t micro_batch);
   size_t forward_slot(size_t micro_batch) const;
   size_t backward_slot(size_t micro_batch) const;
   void gather(size_t micro_batch);
@@ -67,14 +71,16 @@ class StageWorker {
   const Placement& placement_;
   size_t replica_, stage_;
   bool recompute_;
+  bool vertical_;  // all stages use the version that the first one has
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
   Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<AllReduce> replicas_;
   std::optional<WeightStash> stash_;  // where updates come between forward and backward
-  std::vector<double> read_s_;        // by slot: when its weights were read
-  size_t returned_slot_ = 0;          // of the micro-batch that went back last
+  std::vector<double> read_s_;        // by slot of the stash: when its weights were read
+  size_t updates_ = 0;                // in this pass
+  size_t returned_slot_ = 0;          // of the stash, for the micro-batch that went back last
   int64_t missed_ = 0;                // its updates
   Buffer<float> sum_;
   Buffer<ExactSum> exact_sum_;
