@@ -19,6 +19,12 @@ Range parameters_in(const Architecture& whole, Range layers) {
   return result;
 }
 
+double product(const std::vector<int64_t>& shape) {
+  double result = 1;
+  for (const int64_t length : shape) result *= static_cast<double>(length);
+  return result;
+}
+
 }  // namespace
 
 Architecture stage_of(const Architecture& whole, Range layers) {
@@ -53,6 +59,32 @@ Architecture stage_of(const Architecture& whole, Range layers) {
     }
   }
   return stage;
+}
+
+double slope_bytes(const Architecture& stage) {
+  double floats = 0;
+  bool needed = stage.place.layer > 0;  // below the first parameters nobody asks
+  for (const Layer& layer : stage.layers) {
+    switch (layer.kind) {
+      case LayerKind::kRelu:
+      case LayerKind::kFlatten:
+      case LayerKind::kSkip:
+      case LayerKind::kAdd:
+      case LayerKind::kPosition:
+      case LayerKind::kDropout:
+      case LayerKind::kEmbedding:
+      case LayerKind::kRows:
+        break;
+      case LayerKind::kAttention:  // by its input twice, by its weights twice, and by its output
+        floats += 2 * product(layer.input) + product(layer.output) +
+                  2 * static_cast<double>(layer.groups * layer.input[0] * layer.input[0]);
+        break;
+      default:
+        floats += needed ? product(layer.input) : 0;
+    }
+    needed = needed || !layer.parameters.empty();
+  }
+  return sizeof(float) * floats;
 }
 
 std::vector<Range> stages_between(const Architecture& whole, const std::vector<size_t>& cuts) {

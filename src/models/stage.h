@@ -20,6 +20,10 @@ std::vector<Range> stages_between(const Architecture& whole, const std::vector<s
 size_t input_values(const Architecture& stage);
 size_t output_values(const Architecture& stage);
 
+// Bytes for each sample that a backward pass fills and the next one in the same slot fills again:
+// the gradients by what layers take in, where they are not written over those by what they give.
+double slope_bytes(const Architecture& stage);
+
 // Several batches can be under way at once, each in a slot of its own from 0 on. A slot keeps what
 // the backward pass of its batch needs, until the next forward pass in it.
 class StageModel {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/stage.h"
 #include "strategies/allreduce.h"
 #include "strategies/elastic_averaging.h"
 #include "strategies/federated_averaging/federated_averaging.h"
@@ -69,7 +70,8 @@ double Strategy::memory_bytes(const Plan& plan) const {
   const auto parts = std::max(plan.cluster.workers, plan.task.deterministic ? plan.task.lanes : 1);
   const auto share = static_cast<double>((plan.task.global_batch + parts - 1) / parts);
   const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
-  return parameters * 2 + state * sizeof(float) + share * plan.architecture.activation_bytes() +
+  return parameters * 2 + state * sizeof(float) +
+         share * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture)) +
          step_cost(plan).extra_memory;
 }
 

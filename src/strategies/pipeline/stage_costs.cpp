@@ -116,16 +116,19 @@ double stage_memory(const PipelineConfig& config, const Plan& plan, const Archit
   const auto under_way = static_cast<double>(in_flight);
   const double input = bytes_of_values(input_values(stage)) * samples;
   const double output = bytes_of_values(output_values(stage)) * samples;
-  // A slot's activations include its input. Recomputing keeps the inputs, and one slot each for
-  // forward and backward passes with what they send.
+  // A slot's activations include its input, and one more may arrive meanwhile. Recomputing keeps
+  // the inputs, and two slots each for forward and backward passes with what they send.
   const double activations = stage.activation_bytes() * samples;
-  const double kept = config.recompute ? 4 * activations : under_way * activations;
+  const double slopes = slope_bytes(stage) * samples;
+  const double kept = config.recompute ? 4 * (activations - input) + 2 * slopes + under_way * input
+                                       : under_way * (activations + slopes);
+  const double arriving = stage.place.layer > 0 ? input : 0;
   const double versions =  // of the weights
       config.vertical_sync ? static_cast<double>(plan.cluster.workers) : under_way;
   const double stashed =
       config.schedule == "asynchronous" && versions > 1 ? versions * values * sizeof(float) : 0;
   return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
-         state * sizeof(float) + kept + (under_way + 1) * input + 2 * output;
+         state * sizeof(float) + kept + arriving + 2 * output;
 }
 
 double node_memory(const Placement& placement, const PipelineConfig& config, const Plan& plan,
