@@ -28,9 +28,9 @@ double Architecture::forward_flops() const {
 
 double Architecture::training_flops() const { return 3 * forward_flops(); }
 
-// The input and what each layer leaves behind: relu, add and positions work in place, flattening
-// and skips are views, pooling also remembers where each maximum was (32 bits), norms two numbers
-// for each mean, and attention its weights.
+// The input and what each layer leaves behind: relu, add, positions and sums over shards work in
+// place, flattening and skips are views, pooling also remembers where each maximum was (32 bits),
+// norms two numbers for each mean, and attention its weights.
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {
@@ -41,6 +41,8 @@ double Architecture::activation_bytes() const {
       case LayerKind::kSkip:
       case LayerKind::kAdd:
       case LayerKind::kPosition:
+      case LayerKind::kSpread:
+      case LayerKind::kCombine:
         break;
       case LayerKind::kMaxPool:
         floats += 2 * size;

@@ -71,6 +71,11 @@ size_t input_values(const Architecture& stage) {
   return static_cast<size_t>(elements(stage.input));
 }
 
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage) {
+  return {memory.parameters.subspan(stage.place.value, stage.parameter_count),
+          memory.gradients.subspan(stage.place.value, stage.parameter_count)};
+}
+
 size_t output_values(const Architecture& stage) {
   return static_cast<size_t>(elements(stage.layers.back().output));
 }

@@ -20,6 +20,9 @@ std::vector<Range> stages_between(const Architecture& whole, const std::vector<s
 size_t input_values(const Architecture& stage);
 size_t output_values(const Architecture& stage);
 
+// Its part of the memory of the model that it is a stage of.
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage);
+
 // Several batches can be under way at once, each in a slot of its own from 0 on. A slot keeps what
 // the backward pass of its batch needs, until the next forward pass in it.
 class StageModel {
