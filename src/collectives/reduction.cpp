@@ -56,11 +56,23 @@ void add_all(std::span<std::byte* const> buffers, size_t count) {
   }
 }
 
+void raise(std::byte* into, const std::byte* from, size_t count) {
+  auto* values = reinterpret_cast<float*>(into);
+  const auto* others = reinterpret_cast<const float*>(from);
+  for (size_t i = 0; i < count; ++i) values[i] = std::max(values[i], others[i]);
+}
+
+void raise_all(std::span<std::byte* const> buffers, size_t count) {
+  for (size_t i = 1; i < buffers.size(); ++i) raise(buffers[0], buffers[i], count);
+  for (size_t i = 1; i < buffers.size(); ++i)
+    std::memcpy(buffers[i], buffers[0], count * sizeof(float));
+}
+
 }  // namespace
 
+const Reduction kMaximumFloat{"maximum of floats", sizeof(float), raise, raise_all};
 const Reduction kSumFloat{"sum of floats", sizeof(float), add<float>, add_all<float>};
-const Reduction kSumInt64{"sum of integers", sizeof(int64_t), add<int64_t>,
-                          add_all<int64_t>};
+const Reduction kSumInt64{"sum of integers", sizeof(int64_t), add<int64_t>, add_all<int64_t>};
 const Reduction kSumExact{"exact sum", sizeof(ExactSum), add<ExactSum>, add_all<ExactSum>};
 
 }  // namespace tutti

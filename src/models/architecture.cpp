@@ -28,10 +28,10 @@ double Architecture::forward_flops() const {
 
 double Architecture::training_flops() const { return 3 * forward_flops(); }
 
-// The input and what each layer leaves behind: relu, add and positions work in place, flattening
-// and skips are views, pooling also remembers where each maximum was (32 bits), norms two numbers
-// for each mean; attention turns its input around, and keeps its weights before and after the
-// softmax and what they weighed for each head.
+// The input and what each layer leaves behind: relu, add, positions and sums over shards work in
+// place, flattening and skips are views, pooling also remembers where each maximum was (32 bits),
+// norms two numbers for each mean; attention turns its input around, and keeps its weights before
+// and after the softmax and what they weighed for each head.
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {
@@ -42,6 +42,8 @@ double Architecture::activation_bytes() const {
       case LayerKind::kSkip:
       case LayerKind::kAdd:
       case LayerKind::kPosition:
+      case LayerKind::kSpread:
+      case LayerKind::kCombine:
         break;
       case LayerKind::kMaxPool:
         floats += 2 * size;

@@ -43,6 +43,13 @@ struct ModelEntry {
 };
 const std::vector<ModelEntry>& model_catalog();
 
+// Which values of a whole parameter a shard has: parts of one dimension, one after the other.
+struct Slice {
+  std::vector<int64_t> whole;  // shape of the whole parameter, as PyTorch's
+  size_t dimension = 0;
+  std::vector<Range> parts;  // none: all of it
+};
+
 // A named parameter: a range of the flat buffer. Convolution weights are stored as OHWI
 // (channels last) and exported as OIHW, PyTorch's layout; `shape` is always PyTorch's.
 struct Parameter {
@@ -54,6 +61,7 @@ struct Parameter {
   double init_bound = 0;
   double init_mean = 0;
   double init_deviation = 0;
+  Slice slice = {};  // of a shard (shard.h)
 };
 
 // A sample is an image [channels, height, width], a vector [features] or, for sequences, first
@@ -76,6 +84,8 @@ enum class LayerKind {
   kPosition,   // adds a vector for each position
   kAttention,  // causal: takes query, key and value of each position, looks at no later one
   kRows,       // a row of parameters for each feature, of which a sample touches few
+  kSpread,     // of a shard: the same forward, the sum of the shards' gradients backward
+  kCombine,    // of a shard: the sum over shards forward, plus a bias; the same backward
 };
 
 struct Layer {
@@ -90,6 +100,11 @@ struct Layer {
   size_t skip = 0;                     // add: position of the skip in Architecture::layers
   double probability = 0;              // dropout
   double flops = 0;                    // forward, one sample; backward costs twice as much
+  size_t number = 0;                   // position in the layers of the whole model
+  // Of a shard, where a layer must know which part of the whole one it is: the codes of an
+  // embedding, the outputs of a dropout, out of `whole` of them. Empty: all.
+  Range part = {};
+  size_t whole = 0;
 };
 
 // A non-trained buffer (such as running statistics) and how replicas merge it.
@@ -108,9 +123,17 @@ struct StagePlace {
   bool last = true;      // its output are the scores
 };
 
+// Which shard of its layers a model is (shard.h).
+struct ShardPlace {
+  size_t index = 0, count = 1;
+  Range scores = {};  // where they are split, those that this shard has
+  bool splits_scores() const { return !scores.empty(); }
+};
+
 struct Architecture {
   std::string kind;
   StagePlace place;            // of a whole model: the beginning
+  ShardPlace shard;            // of a whole model: the only one
   std::vector<int64_t> input;  // shape of one sample
   int64_t outputs = 0;         // scores per prediction: classes, or 1
   int64_t positions = 1;       // predictions per sample: sequences have one at each position

@@ -211,7 +211,8 @@ Layer& Builder::append(LayerKind kind, std::string name, std::vector<int64_t> ou
               .input = shape_,
               .output = std::move(output),
               .parameters = {},
-              .flops = flops};
+              .flops = flops,
+              .number = result_.layers.size()};
   shape_ = layer.output;
   return result_.layers.emplace_back(std::move(layer));
 }

@@ -1,45 +1,65 @@
 #include <algorithm>
 
 #include "core/bytes.h"
+#include "models/shard.h"
+#include "models/split_loss.h"
 #include "models/stage.h"
 
 namespace tutti {
 namespace {
 
-// Its outputs have the right sizes; nobody reads or writes them.
+// Its outputs have the right sizes; nobody reads or writes them. A shard sums over them all the
+// same.
 class CostStage : public StageModel {
  public:
-  CostStage(const Architecture& whole, Range layers, const ModelMemory& memory)
-      : architecture_(stage_of(whole, layers)), memory_(memory) {}
+  CostStage(Architecture stage, const ModelMemory& memory, ShardGroup* group = nullptr)
+      : architecture_(std::move(stage)), memory_(memory), group_(group) {}
 
   const Architecture& architecture() const override { return architecture_; }
-  std::span<float> parameters() override { return own(memory_.parameters); }
-  std::span<float> gradients() override { return own(memory_.gradients); }
+  std::span<float> parameters() override { return memory_.parameters; }
+  std::span<float> gradients() override { return memory_.gradients; }
 
   std::span<const float> forward(size_t slot, const Batch& batch, std::span<const float>,
                                  bool) override {
     if (samples_.size() <= slot) samples_.resize(slot + 1);
     samples_[slot] = batch.size();
+    if (group_)
+      for (const ShardSum& sum : forward_sums(architecture_))
+        group_->sum(unwritten(batch.size() * sum.values));
     return unwritten(batch.size() * output_values(architecture_));
   }
-  double loss(size_t, const Batch&, float) override { return 0; }
-  Evaluation evaluate(size_t, const Batch& batch) override { return {.count = batch.size()}; }
+  double loss(size_t, const Batch& batch, float) override {
+    exchange_scores(batch);
+    if (architecture_.shard.splits_scores() && architecture_.l2 > 0) group_->sum(unwritten(1));
+    return 0;
+  }
+  Evaluation evaluate(size_t, const Batch& batch) override {
+    exchange_scores(batch);
+    return {.count = batch.size()};
+  }
   std::span<const float> backward(size_t slot, std::span<float>) override {
+    if (group_)
+      for (const ShardSum& sum : backward_sums(architecture_))
+        group_->sum(unwritten(samples_.at(slot) * sum.values));
     if (architecture_.place.layer == 0) return {};
     return unwritten(samples_.at(slot) * input_values(architecture_));
   }
 
  private:
-  std::span<float> own(std::span<float> whole) const {
-    return whole.subspan(architecture_.place.value, architecture_.parameter_count);
+  void exchange_scores(const Batch& batch) {
+    if (!architecture_.shard.splits_scores()) return;
+    const size_t rows = batch.size() * static_cast<size_t>(architecture_.positions);
+    group_->maximum(unwritten(split_loss_maximum(rows)));
+    group_->sum(unwritten(split_loss_sum(rows)));
   }
-  std::span<const float> unwritten(size_t size) {
+  std::span<float> unwritten(size_t size) {
     if (size > unwritten_.size()) unwritten_ = Buffer<float>(size);
     return unwritten_.span().first(size);
   }
 
   Architecture architecture_;
   ModelMemory memory_;
+  ShardGroup* group_;
   std::vector<size_t> samples_;  // of each slot
   Buffer<float> unwritten_;
 };
@@ -68,7 +88,18 @@ class CostModel : public Model {
   }
 
   std::unique_ptr<StageModel> stage(Range layers) override {
-    return std::make_unique<CostStage>(architecture_, layers, memory_);
+    Architecture stage = stage_of(architecture_, layers);
+    const ModelMemory memory = part_of_memory(memory_, stage);
+    return std::make_unique<CostStage>(std::move(stage), memory);
+  }
+
+  std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
+                                    ShardGroup& group) override {
+    Architecture part = shard_of(stage_of(architecture_, layers), index, count);
+    // Never touched, so that it may be anybody's: only its size counts.
+    const ModelMemory memory{memory_.parameters.first(part.parameter_count),
+                             memory_.gradients.first(part.parameter_count)};
+    return std::make_unique<CostStage>(std::move(part), memory, &group);
   }
 
  private:

@@ -9,7 +9,6 @@
 #include "core/error.h"
 
 namespace tutti {
-namespace {
 
 size_t checked_label(int32_t label, size_t classes) {
   if (label < 0 || static_cast<size_t>(label) >= classes)
@@ -17,8 +16,6 @@ size_t checked_label(int32_t label, size_t classes) {
                                 label, classes - 1));
   return static_cast<size_t>(label);
 }
-
-}  // namespace
 
 // The largest score is subtracted first, so that no exponential overflows.
 double cross_entropy(std::span<const float> scores, std::span<const int32_t> labels, float scale,

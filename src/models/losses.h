@@ -6,6 +6,9 @@
 
 namespace tutti {
 
+// Throws DataError for a label that is none of the classes.
+size_t checked_label(int32_t label, size_t classes);
+
 // Cross-entropy of softmax(scores), summed over the rows of `scores` (one per label). Writes
 // scale * gradient to `slopes` unless it is empty. Throws DataError for a label out of range.
 double cross_entropy(std::span<const float> scores, std::span<const int32_t> labels, float scale,

@@ -21,6 +21,7 @@ struct Evaluation {
   size_t count = 0;
 };
 
+class ShardGroup;
 class StageModel;
 
 class Model {
@@ -44,6 +45,10 @@ class Model {
   // These layers alone, over their part of this model's memory (stage.h). The model's `cuts` say
   // where they may begin and end. Nullptr for sparse models, which have one layer.
   virtual std::unique_ptr<StageModel> stage(Range layers) = 0;
+  // What shard `index` of `count` has of these layers (shard.h), in memory of its own that starts
+  // with its part of the initial parameters. The group must outlive it. Nullptr for sparse models.
+  virtual std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
+                                            ShardGroup& group) = 0;
 };
 
 // The memory of a model, provided by the caller so that it can live in a shared window. Each span

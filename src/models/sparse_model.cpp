@@ -52,6 +52,7 @@ class RowsModel : public SparseModel {
   }
 
   std::unique_ptr<StageModel> stage(Range) override { return nullptr; }
+  std::unique_ptr<StageModel> shard(Range, size_t, size_t, ShardGroup&) override { return nullptr; }
 
  protected:
   using Columns = std::span<const uint32_t>;

@@ -74,6 +74,8 @@ double slope_bytes(const Architecture& stage) {
       case LayerKind::kDropout:
       case LayerKind::kEmbedding:
       case LayerKind::kRows:
+      case LayerKind::kSpread:
+      case LayerKind::kCombine:
         break;
       case LayerKind::kAttention:  // by its input twice, by its weights twice, and by its output
         floats += 2 * product(layer.input) + product(layer.output) +
@@ -101,6 +103,11 @@ std::vector<Range> stages_between(const Architecture& whole, const std::vector<s
 
 size_t input_values(const Architecture& stage) {
   return static_cast<size_t>(elements(stage.input));
+}
+
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage) {
+  return {memory.parameters.subspan(stage.place.value, stage.parameter_count),
+          memory.gradients.subspan(stage.place.value, stage.parameter_count)};
 }
 
 size_t output_values(const Architecture& stage) {

@@ -9,6 +9,7 @@
 #include "strategies/federated_averaging/federated_averaging.h"
 #include "strategies/gossip/gossip.h"
 #include "strategies/hogwild.h"
+#include "strategies/hybrid.h"
 #include "strategies/local_sgd.h"
 #include "strategies/model_averaging.h"
 #include "strategies/parameter_layout.h"
@@ -16,6 +17,7 @@
 #include "strategies/pipeline/pipeline.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
+#include "strategies/tensor.h"
 
 namespace tutti {
 
@@ -31,6 +33,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
       {"gossip", "workers average with their neighbours on a graph", make_gossip, gossip_variants},
       {"hogwild", "all workers of a host update shared parameters without locks", make_hogwild,
        hogwild_variants},
+      {"hybrid", "copies of a model, each cut into stages, each stage split into shards",
+       make_hybrid, hybrid_variants},
       {"local_sgd", "workers take steps on their own and average every so often", make_local_sgd,
        local_sgd_variants},
       {"model_averaging", "workers train in isolation and a master merges their models",
@@ -39,6 +43,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        make_parameter_server, parameter_server_variants},
       {"pipeline", "the layers over nodes; batches go through in parts, one behind the other",
        make_pipeline, pipeline_variants},
+      {"tensor", "every layer over all nodes, which sum within each block", make_tensor,
+       tensor_variants},
   };
   return entries;
 }

@@ -194,6 +194,8 @@ Values apply_layer(const Architecture& architecture, size_t index, const Values&
       return add(layer, architecture.layers[layer.skip], kept.at(layer.skip), x);
     case LayerKind::kDropout:
     case LayerKind::kFlatten:
+    case LayerKind::kSpread:  // of shards, which are compared with whole models
+    case LayerKind::kCombine:
     case LayerKind::kRows:  // of sparse models, which have tests of their own
       break;
   }

@@ -36,6 +36,8 @@ std::vector<Variant> equivalent_strategies() {
     variants.push_back({"pipeline_replicas" + std::string(replicas),
                         {"strategy.kind=pipeline", "strategy.replicas=" + std::string(replicas)},
                         {std::stoi(replicas)}});
+  variants.push_back({"tensor", {"strategy.kind=tensor"}, {1}});
+  variants.push_back({"hybrid", {"strategy.kind=hybrid"}, {1, 2, 8}});  // copies: one layer, whole
   return variants;
 }
 
@@ -274,6 +276,21 @@ TEST(EquivalenceFloat, PipelinesStayWithinTheDerivedBound) {
                            "strategy.replicas=" + std::to_string(replicas)} +
                       on("process", replicas),
                   4 * replicas, 0);
+}
+
+// Each shard has some of the four classes: the products are the same, and the sum of exponentials
+// has a partial sum for each shard, rounded once more.
+TEST(EquivalenceFloat, ShardsStayWithinTheDerivedBound) {
+  const Settings task = logistic_task();
+  const FloatBound bound =
+      bound_of(task, parameters_after(task + solo() + on("process", 1)), 37, std::ceil(480.0 / 37));
+  for (const char* fabric : {"process", "virtual"}) {
+    for (const int shards : {1, 2, 4})
+      expect_within(bound, Settings{"strategy.kind=tensor"} + on(fabric, shards), shards + 1, 0);
+    const Settings hybrid = {"strategy.kind=hybrid", "strategy.data=2", "strategy.shards=2",
+                             "strategy.micro_batches=3"};
+    expect_within(bound, hybrid + on(fabric, 4), 2 * 3 + 2 + 1, 0);
+  }
 }
 
 // Clients own their samples, so the synchronous run to compare with is the one whose workers do:

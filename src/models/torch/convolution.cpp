@@ -46,7 +46,7 @@ at::Tensor Convolution::forward(const at::Tensor& x, const Pass&) {
 // Patches are for plain convolutions. In the first layer, few input channels make short ones, for
 // which oneDNN is faster.
 at::Tensor Convolution::backward(const at::Tensor& slope, bool input_needed) {
-  const bool is_plain = stride_ == kOne && padding_ == kZero && weights_.bias.defined();
+  const bool is_plain = stride_ == kOne && padding_ == kZero;
   if (input_needed && is_plain) return backward_by_patches(slope.contiguous(kChannelsLast));
   return backward_by_library(slope, input_needed);
 }
@@ -84,7 +84,7 @@ at::Tensor Convolution::backward_by_patches(const at::Tensor& slope) {
              weights_.weight.data_ptr<float>(), patches_.data());
     scatter_patches(shape_, n, patches_.data(), x_slope_.data_ptr<float>() + offset);
   }
-  at::sum_out(weights_.bias_slope, slope, {0, 2, 3});
+  if (weights_.bias.defined()) at::sum_out(weights_.bias_slope, slope, {0, 2, 3});
   return x_slope_.permute({0, 3, 1, 2});
 }
 

@@ -2,8 +2,9 @@
 
 namespace tutti {
 
-LayerStack::LayerStack(const Architecture& architecture, const ModelMemory& memory, uint64_t seed)
-    : architecture_(architecture), steps_(make_steps(architecture, memory, seed)) {
+LayerStack::LayerStack(const Architecture& architecture, const ModelMemory& memory, uint64_t seed,
+                       ShardGroup* group)
+    : architecture_(architecture), steps_(make_steps(architecture, memory, seed, group)) {
   while (layer_of(steps_[first_trained_]).parameters.empty()) ++first_trained_;
 }
 

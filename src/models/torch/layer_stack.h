@@ -13,8 +13,10 @@ class LayerStack {
   // Called with each layer whose gradients are final.
   using Done = std::function<void(const Layer&)>;
 
-  // The architecture must outlive it. Parameters and gradients are views of `memory`.
-  LayerStack(const Architecture& architecture, const ModelMemory& memory, uint64_t seed);
+  // The architecture must outlive it, and of a shard the group. Parameters and gradients are views
+  // of `memory`.
+  LayerStack(const Architecture& architecture, const ModelMemory& memory, uint64_t seed,
+             ShardGroup* group = nullptr);
 
   at::Tensor forward(at::Tensor x, const Pass& pass);
   // Given the gradient by the output of the last forward pass, which it may overwrite. Returns the

@@ -39,8 +39,9 @@ struct Step {
   size_t layer;
 };
 
-// Parameters and gradients are views of `memory`; `seed` is that of the dropout masks.
+// Parameters and gradients are views of `memory`; `seed` is that of the dropout masks. `group` is
+// for the layers of a shard alone.
 std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory& memory,
-                             uint64_t seed);
+                             uint64_t seed, ShardGroup* group);
 
 }  // namespace tutti

@@ -8,6 +8,7 @@
 #include <ATen/ops/sum.h>
 #include <ATen/ops/threshold_backward.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "models/torch/pooling.h"
 #include "models/torch/residual.h"
 #include "models/torch/sequence.h"
+#include "models/torch/sharding.h"
 #include "models/torch/weights.h"
 
 namespace tutti {
@@ -44,16 +46,17 @@ class Affine : public Operation {
     x_ = x.contiguous();
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = outputs_;
-    resized(y_, shape).copy_(w_.bias.expand(shape));
+    resized(y_, shape);
+    if (w_.bias.defined()) y_.copy_(w_.bias.expand(shape));
     multiply(rows(), outputs_, inputs_, Turn::kNo, x_.data_ptr<float>(), Turn::kYes,
-             w_.weight.data_ptr<float>(), y_.data_ptr<float>(), /*add=*/true);
+             w_.weight.data_ptr<float>(), y_.data_ptr<float>(), /*add=*/w_.bias.defined());
     return y_;
   }
 
   at::Tensor backward(const at::Tensor& slope, bool input_needed) override {
     multiply(outputs_, inputs_, rows(), Turn::kYes, slope.data_ptr<float>(), Turn::kNo,
              x_.data_ptr<float>(), w_.weight_slope.data_ptr<float>());
-    at::sum_out(w_.bias_slope, slope.view({rows(), outputs_}), 0);
+    if (w_.bias.defined()) at::sum_out(w_.bias_slope, slope.view({rows(), outputs_}), 0);
     if (!input_needed) return {};
     resized(x_slope_, x_.sizes());
     multiply(rows(), inputs_, outputs_, Turn::kNo, slope.data_ptr<float>(), Turn::kNo,
@@ -158,8 +161,12 @@ class ReluMaxPool : public Operation {
 
 class Dropout : public Operation {
  public:
-  Dropout(uint64_t seed, size_t layer, double probability)
-      : seed_(seed), layer_(static_cast<uint32_t>(layer)), probability_(probability) {}
+  Dropout(uint64_t seed, const Layer& layer)
+      : seed_(seed),
+        layer_(static_cast<uint32_t>(layer.number)),
+        probability_(layer.probability),
+        part_(layer.part),
+        whole_(layer.whole) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
     if (!pass.training) return x;
@@ -167,7 +174,7 @@ class Dropout : public Operation {
     const auto width = static_cast<size_t>(x.numel() / x.size(0));
     float* row = mask_.data_ptr<float>();
     for (uint32_t sample : pass.batch.samples) {
-      fill_dropout_mask({seed_, pass.batch.step, sample, layer_}, probability_, {row, width});
+      fill({seed_, pass.batch.step, sample, layer_}, {row, width});
       row += width;
     }
     return at::mul_out(resized(y_, x.sizes()), x, mask_);
@@ -176,9 +183,21 @@ class Dropout : public Operation {
   at::Tensor backward(const at::Tensor& slope, bool) override { return slope.mul_(mask_); }
 
  private:
+  // A shard leaves out what the whole layer would.
+  void fill(const DropoutKey& key, std::span<float> mask) {
+    if (part_.empty()) return fill_dropout_mask(key, probability_, mask);
+    whole_mask_.resize(whole_);
+    fill_dropout_mask(key, probability_, whole_mask_);
+    std::copy_n(whole_mask_.begin() + static_cast<ptrdiff_t>(part_.begin), mask.size(),
+                mask.begin());
+  }
+
   uint64_t seed_;
   uint32_t layer_;
   double probability_;
+  Range part_;
+  size_t whole_;
+  std::vector<float> whole_mask_;
   at::Tensor mask_, y_;
 };
 
@@ -216,8 +235,17 @@ at::Tensor& resized(at::Tensor& kept, at::IntArrayRef shape) {
 
 namespace {
 
+std::unique_ptr<Operation> make_combine(const Architecture& architecture, const Layer& layer,
+                                        const ModelMemory& memory, ShardGroup& group) {
+  if (layer.parameters.empty()) return std::make_unique<Combine>(group, at::Tensor(), at::Tensor());
+  const Parameter& bias = architecture.parameters[layer.parameters[0]];
+  return std::make_unique<Combine>(group, view(bias, memory.parameters),
+                                   view(bias, memory.gradients));
+}
+
 std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
-                                          const ModelMemory& memory, uint64_t seed) {
+                                          const ModelMemory& memory, uint64_t seed,
+                                          ShardGroup* group) {
   const Layer& layer = architecture.layers[index];
   const auto weights = [&] { return Weights(architecture, layer, memory); };
   switch (layer.kind) {
@@ -234,7 +262,7 @@ std::unique_ptr<Operation> make_operation(const Architecture& architecture, size
     case LayerKind::kAveragePool:
       return std::make_unique<AveragePool>();
     case LayerKind::kDropout:
-      return std::make_unique<Dropout>(seed, architecture.place.layer + index, layer.probability);
+      return std::make_unique<Dropout>(seed, layer);
     case LayerKind::kFlatten:
       return std::make_unique<Flatten>();
     case LayerKind::kGroupNorm:
@@ -242,11 +270,15 @@ std::unique_ptr<Operation> make_operation(const Architecture& architecture, size
     case LayerKind::kLayerNorm:
       return std::make_unique<LayerNorm>(weights());
     case LayerKind::kEmbedding:
-      return std::make_unique<Embedding>(weights());
+      return std::make_unique<Embedding>(layer, weights());
     case LayerKind::kPosition:
       return std::make_unique<Position>(weights());
     case LayerKind::kAttention:
       return std::make_unique<Attention>(layer);
+    case LayerKind::kSpread:
+      return std::make_unique<Spread>(*group);
+    case LayerKind::kCombine:
+      return make_combine(architecture, layer, memory, *group);
     case LayerKind::kSkip:
     case LayerKind::kAdd:
       break;  // made in pairs
@@ -270,7 +302,7 @@ bool needs_its_output(LayerKind kind) {
 }  // namespace
 
 std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory& memory,
-                             uint64_t seed) {
+                             uint64_t seed, ShardGroup* group) {
   const std::vector<Layer>& layers = architecture.layers;
   std::vector<Step> steps;
   std::map<size_t, std::shared_ptr<Bypass>> open;  // by the position of the skip
@@ -288,7 +320,7 @@ std::vector<Step> make_steps(const Architecture& architecture, const ModelMemory
       continue;  // done together
     } else {
       TUTTI_CHECK(kind != LayerKind::kMaxPool || (i > 0 && layers[i - 1].kind == LayerKind::kRelu));
-      operation = make_operation(architecture, i, memory, seed);
+      operation = make_operation(architecture, i, memory, seed, group);
     }
     steps.push_back({std::move(operation), i});
   }

@@ -15,21 +15,29 @@
 
 namespace tutti {
 
-Embedding::Embedding(Weights weights) : w_(std::move(weights)) {}
+Embedding::Embedding(const Layer& layer, Weights weights)
+    : w_(std::move(weights)), rows_(layer.part), whole_(layer.whole) {
+  if (!rows_.empty()) return;
+  whole_ = static_cast<size_t>(w_.weight.size(0));
+  rows_ = {0, whole_};
+}
 
 at::Tensor Embedding::forward(const at::Tensor& x, const Pass&) {
-  const auto rows = static_cast<float>(w_.weight.size(0));
+  const auto codes = static_cast<float>(whole_);
   const auto width = static_cast<size_t>(w_.weight.size(1));
   resized(y_, {x.size(0), x.size(1), w_.weight.size(1)});
   codes_.clear();
   const float* values = x.data_ptr<float>();
   float* out = y_.data_ptr<float>();
   for (int64_t i = 0; i < x.numel(); ++i) {
-    if (!(values[i] >= 0 && values[i] < rows))
+    if (!(values[i] >= 0 && values[i] < codes))
       throw DataError(fmt::format("code {} is outside 0 to {}; the data does not fit the model",
-                                  values[i], rows - 1));
+                                  values[i], codes - 1));
     codes_.push_back(static_cast<size_t>(values[i]));
-    out = std::copy_n(w_.weight.data_ptr<float>() + codes_.back() * width, width, out);
+    if (has(codes_.back()))
+      out = std::copy_n(row_of(w_.weight, codes_.back()), width, out);
+    else
+      out = std::fill_n(out, width, 0.0F);
   }
   return y_;
 }
@@ -39,11 +47,17 @@ at::Tensor Embedding::backward(const at::Tensor& slope, bool) {
   const auto width = static_cast<size_t>(w_.weight.size(1));
   const float* from = slope.data_ptr<float>();
   for (size_t code : codes_) {
-    float* to = w_.weight_slope.data_ptr<float>() + code * width;
-    for (size_t i = 0; i < width; ++i) to[i] += from[i];
+    if (has(code)) {
+      float* to = row_of(w_.weight_slope, code);
+      for (size_t i = 0; i < width; ++i) to[i] += from[i];
+    }
     from += width;
   }
   return {};
+}
+
+float* Embedding::row_of(const at::Tensor& table, size_t code) const {
+  return table.data_ptr<float>() + (code - rows_.begin) * static_cast<size_t>(w_.weight.size(1));
 }
 
 Position::Position(Weights weights) : w_(std::move(weights)) {}

@@ -9,15 +9,20 @@
 namespace tutti {
 
 // [samples, positions] codes to [samples, positions, width]. Throws DataError for a code that the
-// table does not have.
+// table does not have. A shard has some of the rows, and zeros for the other codes.
 class Embedding : public Operation {
  public:
-  explicit Embedding(Weights weights);
+  Embedding(const Layer& layer, Weights weights);
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
   at::Tensor backward(const at::Tensor& slope, bool input_needed) override;
 
  private:
+  bool has(size_t code) const { return code >= rows_.begin && code < rows_.end; }
+  float* row_of(const at::Tensor& table, size_t code) const;
+
   Weights w_;
+  Range rows_;    // of the whole table
+  size_t whole_;  // its rows
   std::vector<size_t> codes_;
   at::Tensor y_;
 };

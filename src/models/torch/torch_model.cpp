@@ -9,6 +9,7 @@
 #include "models/builder.h"
 #include "models/model.h"
 #include "models/objective.h"
+#include "models/shard.h"
 #include "models/torch/layer_stack.h"
 #include "models/torch/torch_stage.h"
 
@@ -85,6 +86,11 @@ class TorchModel : public Model {
 
   std::unique_ptr<StageModel> stage(Range layers) override {
     return make_torch_stage(architecture_, layers, memory_, seed_);
+  }
+
+  std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
+                                    ShardGroup& group) override {
+    return make_torch_shard(shard_of(stage_of(architecture_, layers), index, count), seed_, group);
   }
 
  private:

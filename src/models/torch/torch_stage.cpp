@@ -2,8 +2,10 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "core/bytes.h"
 #include "core/error.h"
 #include "models/objective.h"
+#include "models/split_loss.h"
 #include "models/torch/layer_stack.h"
 
 namespace tutti {
@@ -29,20 +31,25 @@ at::Tensor from_memory_order(float* data, size_t samples, const std::vector<int6
   return at::from_blob(data, sizes, at::kFloat).permute({0, 3, 1, 2});
 }
 
-ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage) {
-  return {memory.parameters.subspan(stage.place.value, stage.parameter_count),
-          memory.gradients.subspan(stage.place.value, stage.parameter_count)};
-}
-
 class TorchStage : public StageModel {
  public:
-  TorchStage(const Architecture& whole, Range layers, const ModelMemory& memory, uint64_t seed)
-      : architecture_(stage_of(whole, layers)),
-        memory_(part_of_memory(memory, architecture_)),
-        seed_(seed),
-        objective_(architecture_) {
+  TorchStage(Architecture stage, const ModelMemory& memory, uint64_t seed)
+      : architecture_(std::move(stage)), memory_(memory), seed_(seed), objective_(architecture_) {
     // The loss, and with it the scale of the penalty, is known to the last stage alone.
     TUTTI_CHECK(architecture_.l2 == 0 || (is_first() && architecture_.place.last));
+  }
+
+  TorchStage(Architecture shard, uint64_t seed, ShardGroup& group)
+      : architecture_(std::move(shard)),
+        own_parameters_(architecture_.parameter_count),
+        own_gradients_(architecture_.parameter_count),
+        memory_{own_parameters_.span(), own_gradients_.span()},
+        seed_(seed),
+        group_(&group),
+        objective_(architecture_) {
+    // Sums of squares of weights are known where all of them are split, or none.
+    TUTTI_CHECK(architecture_.l2 == 0 || architecture_.layers.size() <= 3);
+    initialise(architecture_, seed, memory_.parameters);
   }
 
   const Architecture& architecture() const override { return architecture_; }
@@ -70,6 +77,9 @@ class TorchStage : public StageModel {
     const std::span<const float> scores = values(slot.output);
     slot.slopes.resize(scores.size());
     slot.scale = scale;
+    if (architecture_.shard.splits_scores())
+      return split_loss(batch, scores, scale, slot.slopes).loss +
+             static_cast<double>(batch.size()) * split_penalty();
     return objective_.loss(scores, batch, 0, batch.size(), scale, slot.slopes) +
            static_cast<double>(batch.size()) * objective_.penalty(memory_.parameters);
   }
@@ -77,6 +87,10 @@ class TorchStage : public StageModel {
   Evaluation evaluate(size_t index, const Batch& batch) override {
     TUTTI_CHECK(architecture_.place.last);
     const std::span<const float> scores = values(slot_at(index).output);
+    if (architecture_.shard.splits_scores()) {
+      const SplitLoss result = split_loss(batch, scores, 1, {});
+      return {.loss = result.loss, .correct = result.correct, .count = batch.size()};
+    }
     return {.loss = objective_.loss(scores, batch, 0, batch.size(), 1, {}),
             .correct = objective_.correct(scores, batch, 0, batch.size()),
             .count = batch.size()};
@@ -99,8 +113,9 @@ class TorchStage : public StageModel {
 
  private:
   struct Slot {
-    Slot(const Architecture& architecture, const ModelMemory& memory, uint64_t seed)
-        : layers(architecture, memory, seed) {}
+    Slot(const Architecture& architecture, const ModelMemory& memory, uint64_t seed,
+         ShardGroup* group)
+        : layers(architecture, memory, seed, group) {}
     LayerStack layers;
     at::Tensor output, input_slope;
     std::vector<float> slopes;  // of the last stage: by the scores
@@ -118,13 +133,35 @@ class TorchStage : public StageModel {
 
   Slot& slot_at(size_t index) {
     while (slots_.size() <= index)
-      slots_.push_back(std::make_unique<Slot>(architecture_, memory_, seed_));
+      slots_.push_back(std::make_unique<Slot>(architecture_, memory_, seed_, group_));
     return *slots_[index];
   }
 
+  // The same as Objective's, from the scores of all shards.
+  SplitLoss split_loss(const Batch& batch, std::span<const float> scores, float scale,
+                       std::span<float> slopes) {
+    const auto positions = static_cast<double>(architecture_.positions);
+    SplitLoss result = split_cross_entropy(
+        scores, batch.labels, architecture_.shard.scores,
+        static_cast<size_t>(architecture_.outputs),
+        static_cast<float>(static_cast<double>(scale) / positions), slopes, *group_);
+    result.loss /= positions;
+    result.correct /= positions;
+    return result;
+  }
+
+  double split_penalty() {
+    if (architecture_.l2 == 0) return 0;
+    auto penalty = static_cast<float>(objective_.penalty(memory_.parameters));
+    group_->sum({&penalty, 1});
+    return static_cast<double>(penalty);
+  }
+
   Architecture architecture_;
+  Buffer<float> own_parameters_, own_gradients_;  // of a shard
   ModelMemory memory_;
   uint64_t seed_;
+  ShardGroup* group_ = nullptr;
   Objective objective_;
   std::vector<std::unique_ptr<Slot>> slots_;
 };
@@ -133,7 +170,14 @@ class TorchStage : public StageModel {
 
 std::unique_ptr<StageModel> make_torch_stage(const Architecture& whole, Range layers,
                                              const ModelMemory& memory, uint64_t seed) {
-  return std::make_unique<TorchStage>(whole, layers, memory, seed);
+  Architecture stage = stage_of(whole, layers);
+  const ModelMemory own = part_of_memory(memory, stage);
+  return std::make_unique<TorchStage>(std::move(stage), own, seed);
+}
+
+std::unique_ptr<StageModel> make_torch_shard(const Architecture& shard, uint64_t seed,
+                                             ShardGroup& group) {
+  return std::make_unique<TorchStage>(shard, seed, group);
 }
 
 }  // namespace tutti

@@ -8,11 +8,7 @@
 
 namespace tutti {
 
-void visit(Visitor& v, PipelineConfig& c) {
-  v.division("stages", c.stages,
-             "into how many stages the layers are cut, balanced by their cost, or the layers that "
-             "the stages after the first begin with; 0: one for each node of a pipeline, two if "
-             "interleaved; auto: as many as are fastest, with replicas to match");
+void visit_schedule(Visitor& v, PipelineConfig& c) {
   v.field("micro_batches", c.micro_batches, kNotNegative,
           "parts of a batch that are in a pipeline at once; 0: four times its nodes, or with "
           "task.deterministic its share of the lanes; asynchronous: whole batches");
@@ -24,37 +20,40 @@ void visit(Visitor& v, PipelineConfig& c) {
   v.field("vertical_sync", c.vertical_sync,
           "asynchronous: every stage computes a batch on the version of the weights that the first "
           "stage had for it, so that its gradient is that of one model");
-  v.field("replicas", c.replicas, kAtLeastOne,
-          "pipelines side by side, each with a share of the batch: data parallel around model "
-          "parallel");
+}
+
+void visit_topology(Visitor& v, std::string& topology, const char* help) {
   std::vector<std::string_view> topologies;
   for (const TopologyEntry& entry : topology_catalog())
     if (entry.rounds && entry.name != "hierarchical") topologies.push_back(entry.name);
-  v.choice("topology", c.topology, topologies, "replicas: how they sum their gradients");
+  v.choice("topology", topology, topologies, help);
 }
 
-void validate(const PipelineConfig& config, const TaskConfig& task, const ClusterConfig& cluster) {
+void visit(Visitor& v, PipelineConfig& c) {
+  v.division("stages", c.stages,
+             "into how many stages the layers are cut, balanced by their cost, or the layers that "
+             "the stages after the first begin with; 0: one for each node of a pipeline, two if "
+             "interleaved; auto: as many as are fastest, with replicas to match");
+  visit_schedule(v, c);
+  v.field("replicas", c.replicas, kAtLeastOne,
+          "pipelines side by side, each with a share of the batch: data parallel around model "
+          "parallel");
+  visit_topology(v, c.topology, "replicas: how they sum their gradients");
+}
+
+void validate_task(const PipelineConfig& config, const TaskConfig& task) {
   if (is_sparse(task.model))
-    throw ConfigError(
-        "strategy.kind",
-        fmt::format("strategy.kind = \"pipeline\" cuts a model between its layers, but "
-                    "task.model = \"{}\" has one; use parameter_server or hogwild",
-                    task.model.kind));
+    throw ConfigError("strategy.kind",
+                      fmt::format("strategy.kind = \"{}\" spreads the layers of a model, but "
+                                  "task.model = \"{}\" has one, of which a batch touches few "
+                                  "rows; use parameter_server or hogwild",
+                                  config.kind, task.model.kind));
   if (task.partition != "global")
     throw ConfigError("task.partition",
-                      fmt::format("strategy.kind = \"pipeline\" sends whole batches through the "
-                                  "stages, but task.partition = \"{}\" deals samples to workers; "
+                      fmt::format("strategy.kind = \"{}\" sends whole batches through the "
+                                  "layers, but task.partition = \"{}\" deals samples to workers; "
                                   "use \"global\"",
-                                  task.partition));
-  if (cluster.workers % config.replicas != 0)
-    throw ConfigError("strategy.replicas",
-                      fmt::format("strategy.replicas = {} does not divide cluster.workers = {}; "
-                                  "every replica needs as many nodes",
-                                  config.replicas, cluster.workers));
-  if (config.stages.automatic && config.replicas != 1)
-    throw ConfigError("strategy.replicas",
-                      "strategy.stages = \"auto\" also chooses the replicas; leave "
-                      "strategy.replicas at 1, or give the number of stages");
+                                  config.kind, task.partition));
   if (config.vertical_sync && config.schedule != "asynchronous")
     throw ConfigError("strategy.vertical_sync",
                       fmt::format("strategy.vertical_sync is about versions of weights, of which "
@@ -69,8 +68,8 @@ void validate(const PipelineConfig& config, const TaskConfig& task, const Cluste
                                          setting));
     };
     if (task.deterministic) refuse("task.deterministic", "task.deterministic = true");
-    if (config.replicas > 1 || config.stages.automatic)
-      refuse("strategy.replicas", "strategy.replicas");
+    if (config.replicas != 1 || config.stages.automatic)
+      refuse(config.replicas_key().c_str(), config.replicas_key());
     if (config.micro_batches > 1) refuse("strategy.micro_batches", "strategy.micro_batches");
   }
   if (task.deterministic && config.micro_batches != 0)
@@ -78,6 +77,19 @@ void validate(const PipelineConfig& config, const TaskConfig& task, const Cluste
                       fmt::format("task.deterministic cuts a batch into task.lanes = {}, which are "
                                   "the micro-batches; leave strategy.micro_batches at 0",
                                   task.lanes));
+}
+
+void validate(const PipelineConfig& config, const TaskConfig& task, const ClusterConfig& cluster) {
+  validate_task(config, task);
+  if (cluster.workers % config.replicas != 0)
+    throw ConfigError("strategy.replicas",
+                      fmt::format("strategy.replicas = {} does not divide cluster.workers = {}; "
+                                  "every replica needs as many nodes",
+                                  config.replicas, cluster.workers));
+  if (config.stages.automatic && config.replicas != 1)
+    throw ConfigError("strategy.replicas",
+                      "strategy.stages = \"auto\" also chooses the replicas; leave "
+                      "strategy.replicas at 1, or give the number of stages");
 }
 
 }  // namespace tutti

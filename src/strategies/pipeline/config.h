@@ -1,4 +1,4 @@
-// [strategy] kind = "pipeline"
+// [strategy] kind = "pipeline", and what "tensor" and "hybrid" make of their own settings.
 #pragma once
 
 #include <string>
@@ -8,17 +8,32 @@
 namespace tutti {
 
 struct PipelineConfig {
-  Division stages;            // 0 parts: one for each node of a pipeline, two if interleaved
-  int64_t micro_batches = 0;  // of a pipeline; 0: four times its nodes, or the lanes
+  std::string kind = "pipeline";  // whose settings these are, for errors
+  Division stages;                // 0 parts: one for each node of a pipeline, two if interleaved
+  int64_t micro_batches = 0;      // of a pipeline; 0: four times its nodes, or the lanes
   std::string schedule = "1f1b";
   bool recompute = false;         // forward passes again before going back, keeping inputs alone
   bool vertical_sync = false;     // asynchronous: all stages see the first one's version
-  int64_t replicas = 1;           // pipelines side by side, each on a share of the batch
+  int64_t replicas = 1;           // pipelines side by side, each on a share of the batch; 0: auto
   std::string topology = "ring";  // how they sum their gradients
+  int64_t shards = 1;             // nodes that share the layers of a stage; 0: auto
+  std::string shard_topology = "butterfly";  // how they sum within layers
+
+  // The planner chooses at least one of the three sizes.
+  bool is_automatic() const { return stages.automatic || replicas == 0 || shards == 0; }
+  std::string replicas_key() const {
+    return kind == "hybrid" ? "strategy.data" : "strategy.replicas";
+  }
 };
 
 void visit(Visitor& visitor, PipelineConfig& config);
 // Throws ConfigError naming the settings that contradict each other.
 void validate(const PipelineConfig& config, const TaskConfig& task, const ClusterConfig& cluster);
+// What pipeline, tensor and hybrid have in common of that.
+void validate_task(const PipelineConfig& config, const TaskConfig& task);
+
+// The settings of schedules and topologies, which hybrids have as well.
+void visit_schedule(Visitor& visitor, PipelineConfig& config);
+void visit_topology(Visitor& visitor, std::string& topology, const char* help);
 
 }  // namespace tutti

@@ -3,40 +3,86 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "models/shard.h"
 #include "models/stage.h"
+#include "strategies/pipeline/shard_costs.h"
 #include "strategies/pipeline/stage_costs.h"
 
 namespace tutti {
 namespace {
 
+std::string counted(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string shape_in_words(const Placement& placement) {
-  return fmt::format(
-      "{} stage{} on {} node{}{}", placement.stages.size(), placement.stages.size() == 1 ? "" : "s",
-      placement.nodes, placement.nodes == 1 ? "" : "s",
-      placement.replicas == 1 ? "" : fmt::format(" x {} replicas", placement.replicas));
+  std::string text = fmt::format("{} on {}", counted(placement.stages.size(), "stage"),
+                                 counted(placement.nodes, "node"));
+  if (placement.shards > 1) text += fmt::format(" x {} shards", placement.shards);
+  if (placement.replicas > 1) text += fmt::format(" x {} replicas", placement.replicas);
+  return text;
+}
+
+std::string ranks_in_words(const Placement& placement, size_t stage) {
+  const Rank first = placement.rank_of(0, stage, 0);
+  if (placement.shards == 1) return fmt::format("rank {}", first);
+  return fmt::format("ranks {} to {}", first, placement.rank_of(0, stage, placement.shards - 1));
 }
 
 std::string stage_in_words(const Placement& placement, const PipelineConfig& config,
                            const Plan& plan, size_t stage) {
   const Range layers = placement.stages[stage];
-  const Architecture own = stage_of(plan.architecture, layers);
+  const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
   const auto tasks =
       schedule_tasks(placement.schedule, placement.shape(0), stage % placement.nodes);
   const size_t in_flight = most_in_flight(tasks, stage);
   const double bytes = stage_memory(config, plan, own, in_flight,
                                     micro_batch_samples(plan, placement.micro_batches));
   return fmt::format(
-      "stage {} on rank {}: layers {} to {} ({} to {}), {:.3g} % of the arithmetic, {} parameters, "
-      "{} with {} under way{}",
-      stage, placement.rank_of(0, stage), layers.begin, layers.end - 1, own.layers.front().name,
-      own.layers.back().name, 100 * own.forward_flops() / plan.architecture.forward_flops(),
-      own.parameter_count, human_quantity(bytes, Unit::kBytes),
+      "stage {} on {}: layers {} to {} ({} to {}), {:.3g} % of the arithmetic, {} parameters, {} "
+      "with {} under way{}{}",
+      stage, ranks_in_words(placement, stage), layers.begin, layers.end - 1,
+      plan.architecture.layers[layers.begin].name, plan.architecture.layers[layers.end - 1].name,
+      100 * own.forward_flops() / plan.architecture.forward_flops(), own.parameter_count,
+      human_quantity(bytes, Unit::kBytes),
       in_flight == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", in_flight),
+      placement.shards > 1 ? " on each" : "",
       stage + 1 == placement.stages.size()
           ? ""
           : fmt::format("; passes on {} for each sample",
                         human_quantity(static_cast<double>(output_values(own) * sizeof(float)),
                                        Unit::kBytes)));
+}
+
+// What is summed within layers, and what every shard computes for itself.
+std::vector<std::string> shards_in_words(const Placement& placement, const PipelineConfig& config,
+                                         const Plan& plan) {
+  size_t forward = 0, backward = 0, values = 0;
+  for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
+    const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
+    forward += forward_sums(own).size();
+    backward += backward_sums(own).size();
+    for (const auto& exchanges : {forward_exchanges(own, 1), backward_exchanges(own, 1)})
+      for (const size_t each : exchanges) values += each;
+  }
+  std::string split;
+  double whole = 0;
+  size_t next = 0;
+  for (const SplitRegion& region : split_regions(plan.architecture, placement.shards)) {
+    const auto& layers = plan.architecture.layers;
+    for (; next < region.layers.begin; ++next) whole += layers[next].flops;
+    next = region.layers.end;
+    split += fmt::format("{}{}", split.empty() ? "" : ", ", layers[region.layers.begin].name);
+    if (region.layers.size() > 1)
+      split += fmt::format(" to {}", layers[region.layers.end - 1].name);
+  }
+  for (; next < plan.architecture.layers.size(); ++next)
+    whole += plan.architecture.layers[next].flops;
+  return {fmt::format("split into {}: {}; {:.3g} % of the arithmetic is done by every shard",
+                      placement.shards, split, 100 * whole / plan.architecture.forward_flops()),
+          fmt::format("sums over shards by {}: {} forward and {} backward, {} for each sample",
+                      config.shard_topology, forward, backward,
+                      human_quantity(static_cast<double>(values * sizeof(float)), Unit::kBytes))};
 }
 
 }  // namespace
@@ -47,21 +93,27 @@ std::vector<std::string> explain_pipeline(const PipelineConfig& config, const Pl
   const auto passes =
       static_cast<double>(placement.shape(0).micro_batches * placement.shape(0).chunks());
   std::vector<std::string> lines = {
-      fmt::format("{}, {} micro-batches of at most {} samples, schedule {}",
-                  shape_in_words(placement), placement.shape(0).micro_batches,
-                  micro_batch_samples(plan, placement.micro_batches), placement.schedule)};
+      fmt::format("{}, {} of at most {} samples{}", shape_in_words(placement),
+                  placement.shape(0).micro_batches == 1
+                      ? "1 micro-batch"
+                      : fmt::format("{} micro-batches", placement.shape(0).micro_batches),
+                  micro_batch_samples(plan, placement.micro_batches),
+                  placement.stages.size() == 1 ? "" : ", schedule " + placement.schedule)};
   for (size_t stage = 0; stage < placement.stages.size(); ++stage)
     lines.push_back(stage_in_words(placement, config, plan, stage));
+  if (placement.shards > 1)
+    for (std::string& line : shards_in_words(placement, config, plan))
+      lines.push_back(std::move(line));
   if (plan.cluster.fabric == "virtual")
     lines.push_back(
         fmt::format("about {:.3g} ms a step", 1e3 * step_seconds(placement, config, plan)));
   lines.push_back(
-      fmt::format("nodes idle {:.3g} % of it{}", 100 * bubble_share(placement, plan),
-                  placement.schedule == "sequential"
+      fmt::format("nodes idle {:.3g} % of it{}", 100 * bubble_share(placement, config, plan),
+                  placement.schedule == "sequential" || placement.nodes == 1
                       ? ""
                       : fmt::format("; {:.3g} % if stages were equal and messages took no time",
                                     100 * (nodes - 1) / (passes + nodes - 1))));
-  if (config.stages.automatic)
+  if (config.is_automatic())
     for (const Alternative& each : alternatives(config, plan))
       lines.push_back(fmt::format("considered {}: {:.3g} ms a step, {} on the fullest node{}",
                                   shape_in_words(each.placement), 1e3 * each.step_s,

@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "core/error.h"
+#include "models/shard.h"
 #include "models/stage.h"
 #include "strategies/pipeline/planner.h"
+#include "strategies/pipeline/shard_costs.h"
 #include "strategies/pipeline/stage_costs.h"
 
 namespace tutti {
@@ -15,9 +17,9 @@ namespace {
 
 bool is_interleaved(const PipelineConfig& config) { return config.schedule == "interleaved"; }
 
-std::string list_of_cuts(const Architecture& architecture) {
+std::string list_of_cuts(const Architecture& architecture, size_t shards) {
   std::string list;
-  for (const size_t cut : architecture.cuts())
+  for (const size_t cut : shard_cuts(architecture, shards))
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, architecture.layers[cut].name);
   return list.empty() ? "nowhere" : "before layer " + list;
 }
@@ -29,32 +31,65 @@ size_t stage_count(const PipelineConfig& config, size_t nodes) {
   return is_interleaved(config) && nodes > 1 ? 2 * nodes : nodes;
 }
 
-void check_count(const PipelineConfig& config, const Plan& plan, size_t stages, size_t nodes) {
+void check_count(const PipelineConfig& config, const Plan& plan, const Placement& placement,
+                 size_t stages) {
+  const size_t nodes = placement.nodes;
   const bool fits = is_interleaved(config) && nodes > 1 ? stages % nodes == 0 : stages == nodes;
   if (!fits)
     throw ConfigError(
         "strategy.stages",
-        fmt::format("strategy.stages makes {} stages, but cluster.workers = {} and "
-                    "strategy.replicas = {} leave {} nodes for a pipeline; {}",
-                    stages, plan.cluster.workers,
-                    plan.cluster.workers / static_cast<int64_t>(nodes), nodes,
-                    is_interleaved(config) && nodes > 1
-                        ? "an interleaved one needs a multiple of them"
-                        : fmt::format("set cluster.workers = {}",
-                                      stages * static_cast<size_t>(plan.cluster.workers) / nodes)));
-  const size_t most = plan.architecture.cuts().size() + 1;
+        fmt::format(
+            "strategy.stages makes {} stages, but cluster.workers = {} and {} = {}{} leave {} "
+            "nodes for a pipeline; {}",
+            stages, plan.cluster.workers, config.replicas_key(), placement.replicas,
+            config.shards == 1 ? "" : fmt::format(" and strategy.shards = {}", placement.shards),
+            nodes,
+            is_interleaved(config) && nodes > 1
+                ? "an interleaved one needs a multiple of them"
+                : fmt::format("set cluster.workers = {}",
+                              stages * static_cast<size_t>(plan.cluster.workers) / nodes)));
+  const size_t most = shard_cuts(plan.architecture, placement.shards).size() + 1;
   if (stages > most)
     throw ConfigError(
         "strategy.stages",
-        fmt::format(
-            "strategy.kind = \"pipeline\" needs {} stages here, but task.model = \"{}\" has "
-            "at most {}: it can be cut {}; use fewer workers, more strategy.replicas or a "
-            "deeper model",
-            stages, plan.task.model.kind, most, list_of_cuts(plan.architecture)));
+        fmt::format("strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
+                    "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
+                    config.kind, stages, plan.task.model.kind, most,
+                    placement.shards > 1 ? " outside of layers that are split" : "",
+                    list_of_cuts(plan.architecture, placement.shards), config.replicas_key()));
 }
 
-std::vector<Range> given_stages(const PipelineConfig& config, const Architecture& architecture) {
-  const std::vector<size_t> allowed = architecture.cuts();
+// Refuses what cannot be split into as many shards, or would not be the same if it were.
+void check_shards(const PipelineConfig& config, const Plan& plan, size_t shards) {
+  if (shards == 1) return;
+  if (plan.task.deterministic)
+    throw ConfigError("task.deterministic",
+                      fmt::format("task.deterministic promises the same bits for any number of "
+                                  "workers, but within a layer of {} shards additions are in "
+                                  "another order; set it to false, or strategy.shards = 1",
+                                  shards));
+  if (needs_tensors(plan.optimizer))
+    throw ConfigError("optimizer.kind",
+                      fmt::format("optimizer.kind = \"{}\" needs whole tensors, of which each of "
+                                  "the {} shards of strategy.kind = \"{}\" has a part; use adam, "
+                                  "or strategy.shards = 1",
+                                  plan.optimizer.kind, shards, config.kind));
+  for (const Layer& layer : plan.architecture.layers)
+    if (layer.kind == LayerKind::kAttention && layer.groups % static_cast<int64_t>(shards) != 0)
+      throw ConfigError("task.model.heads",
+                        fmt::format("task.model.heads = {} cannot be shared by {} shards alike; "
+                                    "choose a number of shards that divides it",
+                                    layer.groups, shards));
+  if (split_regions(plan.architecture, shards).empty())
+    throw ConfigError("strategy.kind",
+                      fmt::format("task.model = \"{}\" has no layers that could be split into {} "
+                                  "shards; use fewer, or a wider model",
+                                  plan.task.model.kind, shards));
+}
+
+std::vector<Range> given_stages(const PipelineConfig& config, const Architecture& architecture,
+                                size_t shards) {
+  const std::vector<size_t> allowed = shard_cuts(architecture, shards);
   std::vector<size_t> cuts;
   for (const int64_t place : config.stages.places) {
     const auto cut = static_cast<size_t>(place);
@@ -63,7 +98,7 @@ std::vector<Range> given_stages(const PipelineConfig& config, const Architecture
       throw ConfigError("strategy.stages",
                         fmt::format("strategy.stages: {} is no place to cut the model at, or is "
                                     "out of order; it can be cut {}",
-                                    place, list_of_cuts(architecture)));
+                                    place, list_of_cuts(architecture, shards)));
     cuts.push_back(cut);
   }
   return stages_between(architecture, cuts);
@@ -75,7 +110,7 @@ class PieceCosts {
  public:
   PieceCosts(const PipelineConfig& config, const Plan& plan, const Placement& placement,
              size_t stages)
-      : pieces_(stages_between(plan.architecture, plan.architecture.cuts())),
+      : pieces_(stages_between(plan.architecture, shard_cuts(plan.architecture, placement.shards))),
         limit_bytes_(plan.cluster.fabric == "virtual" ? plan.cluster.memory_bytes
                                                       : std::numeric_limits<double>::infinity()) {
     PipelineShape shape = placement.shape(0);
@@ -90,8 +125,9 @@ class PieceCosts {
       for (const Range layers : pieces_) {
         trial.stages[stage] = layers;
         costs.push_back(
-            {times_of(trial, plan, stage),
-             stage_memory(config, plan, stage_of(plan.architecture, layers), in_flight, samples)});
+            {times_of(trial, config, plan, stage),
+             stage_memory(config, plan, part_of_stage(trial, plan.architecture, stage, 0),
+                          in_flight, samples)});
       }
       costs_.push_back(std::move(costs));
     }
@@ -181,46 +217,72 @@ void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placem
   }
 }
 
-Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas) {
+Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas, size_t shards) {
+  const auto workers = static_cast<size_t>(plan.cluster.workers);
+  if (workers % (replicas * shards) != 0)
+    throw ConfigError("strategy.shards",
+                      fmt::format("{} = {} times strategy.shards = {} does not divide "
+                                  "cluster.workers = {}; every stage needs as many nodes",
+                                  config.replicas_key(), replicas, shards, workers));
+  check_shards(config, plan, shards);
   Placement placement;
   placement.schedule = config.schedule;
   placement.replicas = replicas;
-  placement.nodes = static_cast<size_t>(plan.cluster.workers) / replicas;
+  placement.shards = shards;
+  placement.nodes = workers / (replicas * shards);
   const size_t count = stage_count(config, placement.nodes);
-  check_count(config, plan, count, placement.nodes);
+  check_count(config, plan, placement, count);
   choose_micro_batches(config, plan, placement);
   placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
-                                                  : given_stages(config, plan.architecture);
+                                                  : given_stages(config, plan.architecture, shards);
   return placement;
+}
+
+// The sizes to try: the given one, or all that divide the workers.
+std::vector<size_t> sizes_to_try(int64_t given, bool automatic, int64_t workers) {
+  if (!automatic) return {static_cast<size_t>(given)};
+  std::vector<size_t> sizes;
+  for (int64_t size = 1; size <= workers; ++size)
+    if (workers % size == 0) sizes.push_back(static_cast<size_t>(size));
+  return sizes;
+}
+
+Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan) {
+  Alternative result{std::move(placement)};
+  result.step_s = step_seconds(result.placement, config, plan);
+  for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
+    result.memory_bytes =
+        std::max(result.memory_bytes, node_memory(result.placement, config, plan, rank));
+  result.fits =
+      plan.cluster.fabric != "virtual" || result.memory_bytes <= plan.cluster.memory_bytes;
+  return result;
 }
 
 }  // namespace
 
 std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan) {
+  const int64_t workers = plan.cluster.workers;
   std::vector<Alternative> result;
-  for (int64_t replicas = 1; replicas <= plan.cluster.workers; ++replicas) {
-    if (plan.cluster.workers % replicas != 0) continue;
-    try {
-      Alternative each{placed(config, plan, static_cast<size_t>(replicas))};
-      each.step_s = step_seconds(each.placement, config, plan);
-      for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
-        each.memory_bytes =
-            std::max(each.memory_bytes, node_memory(each.placement, config, plan, rank));
-      each.fits =
-          plan.cluster.fabric != "virtual" || each.memory_bytes <= plan.cluster.memory_bytes;
-      result.push_back(std::move(each));
-    } catch (const ConfigError&) {
-      continue;  // not as many stages or micro-batches as that would take
+  for (const size_t shards : sizes_to_try(config.shards, config.shards == 0, workers))
+    for (const size_t replicas :
+         sizes_to_try(config.replicas, config.replicas == 0 || config.stages.automatic, workers)) {
+      try {
+        result.push_back(estimated(placed(config, plan, replicas, shards), config, plan));
+      } catch (const ConfigError&) {
+        continue;  // not as many shards, stages or micro-batches as that would take
+      }
     }
-  }
   return result;
 }
 
 Placement place_stages(const PipelineConfig& config, const Plan& plan) {
-  if (!config.stages.automatic) return placed(config, plan, static_cast<size_t>(config.replicas));
+  const auto given = [&] {
+    return placed(config, plan, static_cast<size_t>(std::max<int64_t>(1, config.replicas)),
+                  static_cast<size_t>(std::max<int64_t>(1, config.shards)));
+  };
+  if (!config.is_automatic()) return given();
   const std::vector<Alternative> all = alternatives(config, plan);
-  if (all.empty())
-    return placed(config, plan, static_cast<size_t>(config.replicas));  // says why not
+  if (all.empty()) return given();  // says why not
   return std::min_element(all.begin(), all.end(),
                           [](const Alternative& a, const Alternative& b) {
                             return a.fits != b.fits ? a.fits : a.step_s < b.step_s;

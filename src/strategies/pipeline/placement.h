@@ -10,18 +10,21 @@
 
 namespace tutti {
 
-// Replica r has the ranks from r * nodes on; its stage s is on the (s mod nodes)th of them.
+// Replica r has the ranks from r * nodes * shards on; its stage s is on the (s mod nodes)th group
+// of shards among them, which are neighbours.
 struct Placement {
   std::vector<Range> stages;  // their layers
-  size_t nodes = 1;           // of a replica
+  size_t nodes = 1;           // of a replica; where stages have shards, groups of nodes
   size_t replicas = 1;
+  size_t shards = 1;         // of each stage
   size_t micro_batches = 1;  // of a global batch
   std::string schedule;
 
-  size_t replica_of(Rank rank) const { return static_cast<size_t>(rank) / nodes; }
-  size_t node_of(Rank rank) const { return static_cast<size_t>(rank) % nodes; }
-  Rank rank_of(size_t replica, size_t stage) const {
-    return static_cast<Rank>(replica * nodes + stage % nodes);
+  size_t replica_of(Rank rank) const { return static_cast<size_t>(rank) / (nodes * shards); }
+  size_t node_of(Rank rank) const { return static_cast<size_t>(rank) / shards % nodes; }
+  size_t shard_of(Rank rank) const { return static_cast<size_t>(rank) % shards; }
+  Rank rank_of(size_t replica, size_t stage, size_t shard) const {
+    return static_cast<Rank>((replica * nodes + stage % nodes) * shards + shard);
   }
   // Those of a global batch that go through this replica.
   Range micro_batches_of(size_t replica) const { return part_of(micro_batches, replicas, replica); }
@@ -34,8 +37,8 @@ struct Placement {
   }
 };
 
-// The ways to share the workers between stages and replicas that the settings allow, with what a
-// step takes and the node with the most memory needs: what stages = "auto" chooses from.
+// The ways to share the workers between stages, replicas and shards that the settings allow, with
+// what a step takes and the node with the most memory needs: what "auto" chooses from.
 struct Alternative {
   Placement placement;
   double step_s = 0;

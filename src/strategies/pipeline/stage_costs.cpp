@@ -7,6 +7,7 @@
 #include "collectives/topology.h"
 #include "models/stage.h"
 #include "strategies/parameter_layout.h"
+#include "strategies/pipeline/shard_costs.h"
 
 namespace tutti {
 namespace {
@@ -33,17 +34,18 @@ std::vector<std::vector<StageTask>> tasks_of(const Placement& placement) {
   return tasks;
 }
 
-std::vector<StageTimes> all_times(const Placement& placement, const Plan& plan) {
+std::vector<StageTimes> all_times(const Placement& placement, const PipelineConfig& config,
+                                  const Plan& plan) {
   std::vector<StageTimes> times;
   for (size_t s = 0; s < placement.stages.size(); ++s)
-    times.push_back(times_of(placement, plan, s));
+    times.push_back(times_of(placement, config, plan, s));
   return times;
 }
 
 // What the others wait for: the slowest stage, or what passes.
-double bottleneck_s(const Placement& placement, const Plan& plan) {
+double bottleneck_s(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
   double most_s = 0;
-  const std::vector<StageTimes> times = all_times(placement, plan);
+  const std::vector<StageTimes> times = all_times(placement, config, plan);
   for (size_t s = 0; s < times.size(); ++s)
     most_s = std::max({most_s, times[s].forward_s + times[s].backward_s,
                        s + 1 < times.size() ? times[s].transfer_s : 0});
@@ -67,24 +69,31 @@ double micro_batch_samples(const Plan& plan, size_t micro_batches) {
                    static_cast<double>(micro_batches));
 }
 
-StageTimes times_of(const Placement& placement, const Plan& plan, size_t stage) {
-  const Architecture own = stage_of(plan.architecture, placement.stages[stage]);
-  double flops = node_flops(plan.cluster, placement.rank_of(0, stage));
-  for (size_t r = 1; r < placement.replicas; ++r)
-    flops = std::min(flops, node_flops(plan.cluster, placement.rank_of(r, stage)));
+// The first shard has the most, where parts are not equal.
+StageTimes times_of(const Placement& placement, const PipelineConfig& config, const Plan& plan,
+                    size_t stage) {
+  const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
+  double flops = node_flops(plan.cluster, placement.rank_of(0, stage, 0));
+  for (size_t r = 0; r < placement.replicas; ++r)
+    for (size_t s = 0; s < placement.shards; ++s)
+      flops = std::min(flops, node_flops(plan.cluster, placement.rank_of(r, stage, s)));
   const double samples = micro_batch_samples(plan, placement.micro_batches);
+  const auto whole_samples = static_cast<size_t>(samples);
   const double forward_s = samples * own.forward_flops() / flops;
   const double latency_s = plan.cluster.fabric == "virtual" ? 2 * plan.cluster.latency_s : 0;
-  return {.forward_s = forward_s,
-          .backward_s = 2 * forward_s,
+  const auto sums_s = [&](const std::vector<size_t>& exchanges) {
+    return exchange_seconds(placement, config, plan.cluster, exchanges);
+  };
+  return {.forward_s = forward_s + sums_s(forward_exchanges(own, whole_samples)),
+          .backward_s = 2 * forward_s + sums_s(backward_exchanges(own, whole_samples)),
           .transfer_s = latency_s + samples * bytes_of_values(output_values(own)) /
                                         link_bandwidth(plan.cluster)};
 }
 
 double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
   double slowest_s = 0;
-  for (const Range layers : placement.stages) {
-    const Architecture own = stage_of(plan.architecture, layers);
+  for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
+    const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
     double bytes = 0;
     if (placement.replicas > 1)
       bytes = static_cast<double>(
@@ -94,16 +103,24 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
     slowest_s = std::max(slowest_s, bytes / link_bandwidth(plan.cluster) + update_s);
   }
-  if (placement.asynchronous()) return bottleneck_s(placement, plan) + slowest_s;
-  return time_of(placement.shape(0), tasks_of(placement), all_times(placement, plan)) + slowest_s;
+  if (placement.asynchronous()) return bottleneck_s(placement, config, plan) + slowest_s;
+  return time_of(placement.shape(0), tasks_of(placement), all_times(placement, config, plan)) +
+         slowest_s;
 }
 
-double bubble_share(const Placement& placement, const Plan& plan) {
-  const std::vector<StageTimes> times = all_times(placement, plan);
+double bubble_share(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
+  const std::vector<StageTimes> times = all_times(placement, config, plan);
   double busy_s = 0;
-  for (const StageTimes& stage : times) busy_s += stage.forward_s + stage.backward_s;
+  for (size_t s = 0; s < times.size(); ++s) {
+    const Architecture own = part_of_stage(placement, plan.architecture, s, 0);
+    const auto samples = static_cast<size_t>(micro_batch_samples(plan, placement.micro_batches));
+    busy_s += times[s].forward_s + times[s].backward_s;
+    for (const auto& sums : {forward_exchanges(own, samples), backward_exchanges(own, samples)})
+      busy_s -= exchange_seconds(placement, config, plan.cluster, sums);
+  }
   if (placement.asynchronous())
-    return 1 - busy_s / (bottleneck_s(placement, plan) * static_cast<double>(placement.nodes));
+    return 1 -
+           busy_s / (bottleneck_s(placement, config, plan) * static_cast<double>(placement.nodes));
   busy_s *= static_cast<double>(placement.shape(0).micro_batches);
   const double total_s = time_of(placement.shape(0), tasks_of(placement), times);
   return 1 - busy_s / (total_s * static_cast<double>(placement.nodes));
@@ -139,10 +156,13 @@ double node_memory(const Placement& placement, const PipelineConfig& config, con
   double bytes = 0;
   size_t own_values = 0;
   for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
-    const Architecture stage = stage_of(plan.architecture, placement.stages[s]);
+    const Architecture stage =
+        part_of_stage(placement, plan.architecture, s, placement.shard_of(rank));
     bytes += stage_memory(config, plan, stage, most_in_flight(tasks, s), samples);
     own_values += stage.parameter_count;
   }
+  // A shard's parameters are not a part of the whole model's, but copies.
+  if (placement.shards > 1) own_values = 0;
   if (rank == 0) bytes += bytes_of_values(plan.architecture.parameter_count - own_values);
   return bytes;
 }
@@ -155,7 +175,17 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config, 
       static_cast<double>(plan.task.global_batch) / static_cast<double>(placement.replicas);
   StepCost cost;
   for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
-    const Architecture stage = stage_of(plan.architecture, placement.stages[s]);
+    const Architecture stage =
+        part_of_stage(placement, plan.architecture, s, placement.shard_of(rank));
+    if (placement.shards > 1)
+      for (size_t micro = placement.micro_batches_of(replica).begin;
+           micro < placement.micro_batches_of(replica).end; ++micro) {
+        const Range part =
+            part_of(static_cast<size_t>(plan.task.global_batch), placement.micro_batches, micro);
+        const Volume sums = exchange_volume(placement, config, stage, part.size());
+        cost.bytes_sent += bytes_of_values(sums.elements);
+        cost.messages += static_cast<double>(sums.messages);
+      }
     if (s + 1 < placement.stages.size()) {
       cost.bytes_sent += samples * bytes_of_values(output_values(stage));
       cost.messages += micro_batches;

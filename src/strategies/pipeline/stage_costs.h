@@ -18,12 +18,13 @@ double link_bandwidth(const ClusterConfig& cluster);
 // The samples of the largest micro-batch.
 double micro_batch_samples(const Plan& plan, size_t micro_batches);
 
-// Forward, backward and passing on of a micro-batch, on the slowest of the stage's replicas.
-StageTimes times_of(const Placement& placement, const Plan& plan, size_t stage);
+// Forward, backward and passing on of a micro-batch, on the slowest of the stage's nodes.
+StageTimes times_of(const Placement& placement, const PipelineConfig& config, const Plan& plan,
+                    size_t stage);
 // Between two updates: the passes of a batch, the sum over replicas, and the update.
 double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan);
 // Of a step, the share in which an average node does not compute.
-double bubble_share(const Placement& placement, const Plan& plan);
+double bubble_share(const Placement& placement, const PipelineConfig& config, const Plan& plan);
 
 // Parameters, gradients and their sum, optimizer, activations of the micro-batches under way, and
 // what waits at the stage's borders.

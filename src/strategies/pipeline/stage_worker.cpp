@@ -18,24 +18,30 @@ constexpr size_t kPair = 2;
 constexpr uint64_t kEvaluationBit = 1 << (Tag::kPartBits - 1);
 
 Rounds rounds_among(const Placement& placement, std::string_view name, size_t replica, size_t stage,
-                    size_t count) {
+                    size_t shard, size_t count) {
   Group group{.ranks = {}, .index = replica, .racks = {}};
   for (size_t r = 0; r < placement.replicas; ++r)
-    group.ranks.push_back(placement.rank_of(r, stage));
+    group.ranks.push_back(placement.rank_of(r, stage, shard));
   return topology(name).rounds(group, count);
 }
 
 }  // namespace
 
 StageWorker::StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-                         size_t replica, size_t stage)
+                         size_t replica, size_t stage, size_t shard)
     : context_(context),
       placement_(placement),
       replica_(replica),
       stage_(stage),
+      shard_(shard),
       recompute_(config.recompute),
       vertical_(config.vertical_sync && placement.nodes > 1),
-      model_(context.model.stage(placement.stages[stage])),
+      shards_(placement.shards == 1
+                  ? nullptr
+                  : std::make_unique<ShardSums>(context, placement, config, replica, stage, shard)),
+      model_(shards_
+                 ? context.model.shard(placement.stages[stage], shard, placement.shards, *shards_)
+                 : context.model.stage(placement.stages[stage])),
       in_flight_(most_in_flight(
           schedule_tasks(placement.schedule, placement.shape(replica), stage % placement.nodes),
           stage)),
@@ -56,11 +62,12 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
   else
     sum_ = Buffer<float>(count);
   if (placement.replicas > 1)
-    replicas_ = make_all_reduce(context.node, &context.watch,
-                                rounds_among(placement, config.topology, replica, stage, count),
-                                exact ? kSumExact : kSumFloat);
+    replicas_ =
+        make_all_reduce(context.node, &context.watch,
+                        rounds_among(placement, config.topology, replica, stage, shard, count),
+                        exact ? kSumExact : kSumFloat);
   if (!is_first()) {
-    const Rank from = placement.rank_of(replica, stage - 1);
+    const Rank from = rank_of(stage - 1);
     const std::string what = fmt::format("stage {} waits for the activation", stage);
     below_.emplace(context.node, context.watch, from, Purpose::kActivation, stage, in_flight_ + 1,
                    what);
@@ -68,8 +75,7 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
                               kEvaluationBit | stage, kPair, what);
   }
   if (!is_last())
-    above_.emplace(context.node, context.watch, placement.rank_of(replica, stage + 1),
-                   Purpose::kSlope, stage, kPair,
+    above_.emplace(context.node, context.watch, rank_of(stage + 1), Purpose::kSlope, stage, kPair,
                    fmt::format("stage {} waits for the gradient", stage));
 }
 
@@ -145,11 +151,17 @@ float StageWorker::scale_of(size_t micro_batch) const {
 std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t micro_batch) {
   PhaseScope scope(context_.watch, Phase::kCompute);
   const size_t slot = micro_batch % batches_.size();
+  if (shards_) shards_->begin_forward(plan_.step, micro_batch, batches_[slot].size());
   const auto output = model_->forward(model_slot, batches_[slot], inputs_[slot], plan_.training);
-  context_.node.clock().charge(
-      {.flops = static_cast<double>(batches_[slot].size()) * model_->architecture().forward_flops(),
-       .memory_bytes = 0});
+  charge_pass(micro_batch, model_->architecture().forward_flops());
   return output;
+}
+
+// What a pass took for each sample, less what was charged before the sums within it.
+void StageWorker::charge_pass(size_t micro_batch, double flops) {
+  flops *= static_cast<double>(samples(micro_batch).size());
+  if (shards_) flops = std::max(0.0, flops - shards_->charged_flops());
+  context_.node.clock().charge({.flops = flops, .memory_bytes = 0});
 }
 
 void StageWorker::forward(size_t micro_batch) {
@@ -170,8 +182,7 @@ void StageWorker::forward(size_t micro_batch) {
   if (is_last())
     measure(micro_batch);
   else
-    send(forward_sends_[slot], placement_.rank_of(replica_, stage_ + 1), Purpose::kActivation,
-         stage_ + 1, output);
+    send(forward_sends_[slot], rank_of(stage_ + 1), Purpose::kActivation, stage_ + 1, output);
   if (!is_first() && !plan_.training) below().release(micro_batch);
 }
 
@@ -179,7 +190,6 @@ void StageWorker::measure(size_t micro_batch) {
   const Batch& batch = batches_[micro_batch % batches_.size()];
   const size_t slot = forward_slot(micro_batch);
   PhaseScope scope(context_.watch, Phase::kCompute);
-  if (context_.node.clock().cost_only()) return;
   if (plan_.training)
     loss_ += model_->loss(slot, batch, scale_of(micro_batch));
   else
@@ -205,8 +215,8 @@ void StageWorker::backward(size_t micro_batch) {
     missed_ = stash_->missed(returned_slot_);
   }
   if (!is_first())
-    send(backward_sends_[slot % backward_sends_.size()], placement_.rank_of(replica_, stage_ - 1),
-         Purpose::kSlope, stage_ - 1, input_slope);
+    send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1), Purpose::kSlope,
+         stage_ - 1, input_slope);
   add_gradients();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);
@@ -220,12 +230,10 @@ std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::sp
       model_->loss(slot, batches_[micro_batch % batches_.size()], scale_of(micro_batch));
   }
   PhaseScope scope(context_.watch, Phase::kCompute);
+  if (shards_) shards_->begin_backward(plan_.step, micro_batch, samples(micro_batch).size());
   const auto input_slope = model_->backward(slot, slope);
   const Architecture& architecture = model_->architecture();
-  context_.node.clock().charge(
-      {.flops = static_cast<double>(samples(micro_batch).size()) *
-                (architecture.training_flops() - architecture.forward_flops()),
-       .memory_bytes = 0});
+  charge_pass(micro_batch, architecture.training_flops() - architecture.forward_flops());
   return input_slope;
 }
 

@@ -1,5 +1,5 @@
-// One stage on its node: forward and backward passes of micro-batches, with what they wait for and
-// what they pass on, and the sum of their gradients.
+// One stage, or a shard of it, on its node: forward and backward passes of micro-batches, with what
+// they wait for and what they pass on, and the sum of their gradients.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "models/stage.h"
 #include "strategies/compute.h"
 #include "strategies/pipeline/placement.h"
+#include "strategies/pipeline/shard_sums.h"
 #include "strategies/pipeline/stream.h"
 #include "strategies/pipeline/weight_stash.h"
 
@@ -27,7 +28,7 @@ struct PassPlan {
 class StageWorker {
  public:
   StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-              size_t replica, size_t stage);
+              size_t replica, size_t stage, size_t shard);
 
   void begin(const PassPlan& plan);
   void forward(size_t micro_batch);
@@ -60,18 +61,21 @@ class StageWorker {
   void gather(size_t micro_batch);
   std::span<const float> compute_forward(size_t model_slot, size_t micro_batch);
   float scale_of(size_t micro_batch) const;
+  void charge_pass(size_t micro_batch, double flops);
   void measure(size_t micro_batch);
   std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);
   void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
   void finish_send(Handle& handle, const char* what, size_t micro_batch);
+  Rank rank_of(size_t stage) const { return placement_.rank_of(replica_, stage, shard_); }
   Inbox& below() { return plan_.training ? *below_ : *evaluation_below_; }
 
   Context& context_;
   const Placement& placement_;
-  size_t replica_, stage_;
+  size_t replica_, stage_, shard_;
   bool recompute_;
   bool vertical_;  // all stages use the version that the first one has
+  std::unique_ptr<ShardSums> shards_;  // where others have parts of the same layers
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
   Layout layout_;

@@ -7,6 +7,9 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "models/shard.h"
+#include "models/slice.h"
+#include "strategies/pipeline/shard_costs.h"
 
 namespace tutti {
 namespace {
@@ -26,9 +29,11 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
       placement_(placement),
       replica_(placement.replica_of(context.node.endpoint().rank())),
       node_(placement.node_of(context.node.endpoint().rank())),
+      shard_(placement.shard_of(context.node.endpoint().rank())),
       tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
   for (size_t stage = node_; stage < placement.stages.size(); stage += placement.nodes)
-    workers_.push_back(std::make_unique<StageWorker>(context, placement, config, replica_, stage));
+    workers_.push_back(
+        std::make_unique<StageWorker>(context, placement, config, replica_, stage, shard_));
 }
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
@@ -97,11 +102,11 @@ void PipelineTrainer::run(const std::vector<StageTask>& tasks, const PassPlan& p
   for (const auto& worker : workers_) worker->end();
 }
 
-// Only the last stage knows the loss. It leaves there while the others still go back, so that they
-// do not wait for it.
+// Only the last stage knows the loss, each of its shards the same. It leaves there while the others
+// still go back, so that they do not wait for it.
 double PipelineTrainer::share_loss(uint64_t step) {
   const Tag tag(Purpose::kControl, step, kLossPart);
-  const Rank last = placement_.rank_of(replica_, placement_.stages.size() - 1);
+  const Rank last = rank_of(placement_.stages.size() - 1);
   double loss = workers_.back()->take_loss();
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!has_last_stage()) {
@@ -109,7 +114,7 @@ double PipelineTrainer::share_loss(uint64_t step) {
     return loss;
   }
   for (size_t node = 0; node + 1 < placement_.nodes; ++node)
-    send(context_.node, placement_.rank_of(replica_, node), tag, bytes_in(loss));
+    send(context_.node, rank_of(node), tag, bytes_in(loss));
   return loss;
 }
 
@@ -135,7 +140,7 @@ void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   if (has_last_stage() && placement_.replicas > 1) {
     Group group{.ranks = {}, .index = replica_, .racks = {}};
     for (size_t r = 0; r < placement_.replicas; ++r)
-      group.ranks.push_back(placement_.rank_of(r, last));
+      group.ranks.push_back(placement_.rank_of(r, last, shard_));
     const auto sum =
         make_all_reduce(context_.node, &context_.watch, tree(group, all.size()), kSumExact);
     sum->start(bytes, tag);
@@ -143,29 +148,53 @@ void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   }
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!has_last_stage())
-    receive(context_.node, placement_.rank_of(replica_, last), tag, bytes);
+    receive(context_.node, rank_of(last), tag, bytes);
   else
     for (size_t node = 0; node + 1 < placement_.nodes; ++node)
-      send(context_.node, placement_.rank_of(replica_, node), tag, bytes);
+      send(context_.node, rank_of(node), tag, bytes);
   sums = {all[0], all[1], all[2]};
 }
 
 void PipelineTrainer::gather() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
-  const Rank me = context_.node.endpoint().rank();
-  const std::span<float> whole = context_.model.parameters();
-  for (size_t stage = 0; stage < placement_.stages.size(); ++stage) {
-    const Rank owner = placement_.rank_of(0, stage);
-    const Tag tag(Purpose::kParameters, 0, stage);
-    if (owner == 0 || (me != 0 && me != owner)) continue;
-    const Architecture part = stage_of(context_.model.architecture(), placement_.stages[stage]);
-    const auto values = whole.subspan(part.place.value, part.parameter_count);
-    if (me == owner)
-      send(context_.node, 0, tag, bytes_of(std::span<const float>(values)));
-    else
-      receive(context_.node, owner, tag, writable_bytes_of(values));
-  }
+  for (size_t stage = 0; stage < placement_.stages.size(); ++stage)
+    placement_.shards == 1 ? gather_stage(stage) : gather_shards(stage);
   report_stages();
+}
+
+void PipelineTrainer::gather_stage(size_t stage) {
+  const Rank me = context_.node.endpoint().rank(), owner = placement_.rank_of(0, stage, 0);
+  if (owner == 0 || (me != 0 && me != owner)) return;
+  const Tag tag(Purpose::kParameters, 0, stage);
+  const Architecture part = stage_of(context_.model.architecture(), placement_.stages[stage]);
+  const auto values = context_.model.parameters().subspan(part.place.value, part.parameter_count);
+  if (me == owner)
+    send(context_.node, 0, tag, bytes_of(std::span<const float>(values)));
+  else
+    receive(context_.node, owner, tag, writable_bytes_of(values));
+}
+
+// Shards have memory of their own. What is not split comes from each of them, as the same bits.
+void PipelineTrainer::gather_shards(size_t stage) {
+  const Rank me = context_.node.endpoint().rank();
+  const Tag tag(Purpose::kParameters, 0, stage);
+  const Architecture whole = stage_of(context_.model.architecture(), placement_.stages[stage]);
+  const auto place = context_.model.parameters().subspan(whole.place.value, whole.parameter_count);
+  for (size_t shard = 0; shard < placement_.shards; ++shard) {
+    const Rank owner = placement_.rank_of(0, stage, shard);
+    if (me != 0 && me != owner) continue;
+    if (me == owner && me != 0) {
+      const std::span<const float> own = worker(stage).model().parameters();
+      send(context_.node, 0, tag, bytes_of(own));
+      continue;
+    }
+    const Architecture part = shard_of(whole, shard, placement_.shards);
+    Buffer<float> arrived(me == owner ? 0 : part.parameter_count);
+    if (me != owner) receive(context_.node, owner, tag, writable_bytes_of(arrived.span()));
+    if (context_.node.clock().cost_only()) continue;
+    paste_shard(part, me == owner ? worker(stage).model().parameters() : arrived.span(), whole,
+                place);
+  }
 }
 
 // A row for each node of the first replica, in the run record. The last stages are through with a
@@ -175,19 +204,22 @@ void PipelineTrainer::report_stages() {
   std::array<double, 2> own{busy_s_, steps_s_};
   const auto bytes = writable_bytes_of(std::span<double>(own));
   if (replica_ > 0) return;
-  if (node_ > 0) return send(context_.node, 0, tag, bytes);
+  if (node_ > 0 || shard_ > 0) return send(context_.node, 0, tag, bytes);
   Extra::Table table{.columns = {"node", "stages", "parameters", "flops", "busy_s", "idle_share"},
                      .rows = {}};
   double busy_s = 0, longest_s = 0;
-  for (size_t node = 0; node < placement_.nodes; ++node) {
-    if (node > 0) receive(context_.node, static_cast<Rank>(node), tag, bytes);
+  const size_t nodes = placement_.nodes * placement_.shards;
+  for (Rank rank = 0; rank < static_cast<Rank>(nodes); ++rank) {
+    if (rank > 0) receive(context_.node, rank, tag, bytes);
     double parameters = 0, flops = 0, stages = 0;
-    for (size_t s = node; s < placement_.stages.size(); s += placement_.nodes, ++stages) {
-      const Architecture part = stage_of(context_.model.architecture(), placement_.stages[s]);
+    for (size_t s = placement_.node_of(rank); s < placement_.stages.size();
+         s += placement_.nodes, ++stages) {
+      const Architecture part =
+          part_of_stage(placement_, context_.model.architecture(), s, placement_.shard_of(rank));
       parameters += static_cast<double>(part.parameter_count);
       flops += part.training_flops();
     }
-    table.rows.push_back({static_cast<double>(node), stages, parameters, flops, own[0], 0});
+    table.rows.push_back({static_cast<double>(rank), stages, parameters, flops, own[0], 0});
     busy_s += own[0];
     longest_s = std::max(longest_s, own[1]);
   }
@@ -195,7 +227,7 @@ void PipelineTrainer::report_stages() {
   for (std::vector<double>& row : table.rows) row.back() = 1 - row[4] / longest_s;
   context_.recorder.table("pipeline", std::move(table));
   context_.recorder.figure("pipeline_bubble",
-                           1 - busy_s / (longest_s * static_cast<double>(placement_.nodes)));
+                           1 - busy_s / (longest_s * static_cast<double>(nodes)));
 }
 
 }  // namespace tutti

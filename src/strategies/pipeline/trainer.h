@@ -28,11 +28,14 @@ class PipelineTrainer : public StepTaker {
   double share_loss(uint64_t step);
   void share_sums(EvaluationSums& sums, Tag tag);
   double busy_s() const;
+  Rank rank_of(size_t stage) const { return placement_.rank_of(replica_, stage, shard_); }
+  void gather_stage(size_t stage);
+  void gather_shards(size_t stage);
   void report_stages();
 
   Context& context_;
   const Placement& placement_;
-  size_t replica_, node_;
+  size_t replica_, node_, shard_;
   std::vector<StageTask> tasks_;
   std::vector<std::unique_ptr<StageWorker>> workers_;  // one for each stage of this node
   double busy_s_ = 0, steps_s_ = 0;                    // within steps

@@ -1,0 +1,79 @@
+#include "strategies/pipeline/model_parallel.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "strategies/pipeline/explain.h"
+#include "strategies/pipeline/stage_costs.h"
+#include "strategies/pipeline/trainer.h"
+#include "strategies/synchronous.h"
+
+namespace tutti {
+
+void ModelParallel::validate_optimizer(const OptimizerConfig& optimizer) const {
+  if (optimizer.clip_norm > 0)
+    throw ConfigError(
+        "optimizer.clip_norm",
+        fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, of which a "
+                    "node of strategy.kind = \"{}\" has a part; set it to 0",
+                    optimizer.clip_norm, config_.kind));
+}
+
+void ModelParallel::validate_plan(const Plan& plan) const {
+  place_stages(resolved(plan.cluster), plan);
+}
+
+std::vector<std::string> ModelParallel::explain(const Plan& plan) const {
+  return explain_pipeline(resolved(plan.cluster), plan);
+}
+
+// With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
+std::string ModelParallel::equivalence(const TaskConfig& task) const {
+  return config_.schedule == "asynchronous" ? "" : synchronous_class(task);
+}
+
+// A shard makes its own parts of layers, in memory of its own.
+std::vector<Range> ModelParallel::layers_of(const Plan& plan, Rank worker) const {
+  const Placement placement = place_stages(resolved(plan.cluster), plan);
+  std::vector<Range> layers;
+  if (placement.shards > 1) return layers;
+  for (size_t s = placement.node_of(worker); s < placement.stages.size(); s += placement.nodes)
+    layers.push_back(placement.stages[s]);
+  return layers;
+}
+
+StepCost ModelParallel::step_cost(const Plan& plan) const {
+  const PipelineConfig config = resolved(plan.cluster);
+  const Placement placement = place_stages(config, plan);
+  StepCost most;
+  for (Rank rank = 0; rank < plan.cluster.workers; ++rank) {
+    const StepCost cost = node_traffic(placement, config, plan, rank);
+    if (cost.bytes_sent >= most.bytes_sent) most = cost;
+  }
+  return most;
+}
+
+double ModelParallel::memory_bytes(const Plan& plan) const {
+  const PipelineConfig config = resolved(plan.cluster);
+  const Placement placement = place_stages(config, plan);
+  double most = 0;
+  for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
+    most = std::max(most, node_memory(placement, config, plan, rank));
+  return most;
+}
+
+void ModelParallel::run(Context& context) const {
+  const PipelineConfig config = resolved(context.cluster);
+  const Placement placement = place_stages(
+      config, {context.task, context.cluster, context.optimizer, context.model.architecture()});
+  // One order of samples for all: stages and shards share a batch, and replicas take parts of it.
+  Batches batches(context.data.splits.train, context.task.partition, 1, context.task.seed,
+                  !context.node.clock().cost_only());
+  PipelineTrainer trainer(context, placement, config);
+  context.node.membership().end_waits_on_any_loss(true);
+  run_steps(context, batches, trainer);
+  trainer.gather();
+  context.members = {0};  // who has the whole model
+}
+
+}  // namespace tutti

@@ -1,0 +1,170 @@
+// Copies, stages and shards together, and how the planner chooses among them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "tests/support/parameters.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings mlp_task() {
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=480",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.model.kind=mlp",
+          "task.model.hidden=[12, 10, 8]",
+          "task.model.dropout=0.2",
+          "task.global_batch=37",
+          "optimizer.kind=adam",
+          "optimizer.lr=0.01",
+          "cluster.timeout=60"};
+}
+
+Settings hybrid(const std::string& data, const std::string& stages, const std::string& shards,
+                int workers, const std::string& fabric) {
+  return {"strategy.kind=hybrid",
+          "strategy.data=" + data,
+          "strategy.stages=" + stages,
+          "strategy.shards=" + shards,
+          "cluster.workers=" + std::to_string(workers),
+          "cluster.fabric=" + fabric};
+}
+
+// Stages change nothing, and neither does the fabric: with as many shards and micro-batches the
+// bits are the same.
+TEST(Hybrid, OfTheSameShardsIsTheSameBitByBit) {
+  const Settings task = mlp_task() + Settings{"strategy.micro_batches=4"};
+  const std::string expected = checksum(task + hybrid("1", "1", "2", 2, "virtual"));
+  EXPECT_EQ(checksum(task + hybrid("1", "2", "2", 4, "virtual")), expected);
+  EXPECT_EQ(checksum(task + hybrid("1", "2", "2", 4, "process")), expected);
+  for (const char* schedule : {"gpipe", "sequential"})
+    EXPECT_EQ(checksum(task + hybrid("1", "2", "2", 4, "virtual") +
+                       Settings{"strategy.schedule=" + std::string(schedule)}),
+              expected)
+        << schedule;
+  EXPECT_EQ(
+      checksum(task + hybrid("1", "2", "2", 4, "virtual") + Settings{"strategy.recompute=true"}),
+      expected);
+}
+
+TEST(Hybrid, WithoutShardsIsAPipelineBitByBit) {
+  const Settings task = mlp_task() + Settings{"task.deterministic=true"};
+  const std::string expected = checksum(task + Settings{"strategy.kind=solo", "cluster.workers=1"});
+  EXPECT_EQ(checksum(task + hybrid("2", "2", "1", 4, "process")), expected);
+  EXPECT_EQ(checksum(task + hybrid("auto", "auto", "auto", 4, "virtual")), expected)
+      << "the planner leaves layers whole where bits must be the same";
+}
+
+// All three at once learn what one worker alone learns.
+TEST(Hybrid, LearnsAsSoloDoes) {
+  const RunRecord alone = run(mlp_task() + Settings{"strategy.kind=solo", "cluster.workers=1"});
+  for (const char* fabric : {"process", "virtual"}) {
+    const RunRecord eight = run(mlp_task() + hybrid("2", "2", "2", 8, fabric));
+    ASSERT_EQ(eight.status, "done") << eight.error;
+    ASSERT_EQ(eight.nodes[0].evaluations.size(), alone.nodes[0].evaluations.size());
+    EXPECT_NEAR(eight.nodes[0].evaluations.back().loss, alone.nodes[0].evaluations.back().loss,
+                1e-4);
+    EXPECT_NEAR(eight.nodes[0].test_quality, alone.nodes[0].test_quality, 1.5 / 48);
+    EXPECT_EQ(eight.nodes[7].steps, alone.nodes[0].steps);
+  }
+}
+
+TEST(Hybrid, CostsAreTheSameWithoutTheArithmetic) {
+  const Settings task = mlp_task() + hybrid("2", "2", "2", 8, "virtual");
+  const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
+  const RunRecord real = run(mlp_task() + hybrid("2", "2", "2", 8, "process"));
+  ASSERT_EQ(cost.status, "done") << cost.error;
+  for (size_t rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
+    EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent);
+    EXPECT_EQ(full.nodes[rank].bytes_sent, real.nodes[rank].bytes_sent);
+    EXPECT_EQ(full.nodes[rank].messages, real.nodes[rank].messages);
+  }
+}
+
+// Asynchronous stages of shards: updates while batches are under way, on each shard alike.
+TEST(Hybrid, AsynchronousStagesMayHaveShards) {
+  const Settings task =
+      mlp_task() + hybrid("1", "2", "2", 4, "virtual") + Settings{"strategy.schedule=asynchronous"};
+  EXPECT_EQ(checksum(task), checksum(task + Settings{"cluster.fabric=process"}));
+}
+
+std::vector<std::string> explained(const Settings& settings) {
+  Job job = load_job("", settings);
+  const auto [data, architecture] = prepare(job);
+  return job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+}
+
+size_t considered(const std::vector<std::string>& lines) {
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("considered ");
+  }));
+}
+
+TEST(HybridPlan, ChoosesByNetworkAndMemory) {
+  const Settings task = mlp_task() + hybrid("auto", "auto", "auto", 4, "virtual") +
+                        Settings{"task.global_batch=64", "task.model.hidden=[512, 512, 512]",
+                                 "cluster.latency=\"1 ns\"", "cluster.speed=\"100 MFLOP/s\""};
+  // Copies where sums cost nothing; where only neighbours on a host can talk, shards on each.
+  const auto quick = explained(task + Settings{"cluster.bandwidth=\"100 GB/s\""});
+  EXPECT_NE(quick[0].find("x 4 replicas"), std::string::npos) << quick[0];
+  EXPECT_GE(considered(quick), 6U);
+  const auto narrow = explained(task + Settings{"cluster.bandwidth=\"1 MB/s\"",
+                                                "cluster.nodes_per_host=4", "strategy.stages=1"});
+  EXPECT_NE(narrow[0].find("x 4 shards"), std::string::npos) << narrow[0];
+  // A model that fits no node is split.
+  const auto small = explained(task + Settings{"cluster.bandwidth=\"100 GB/s\"",
+                                               "cluster.memory=\"7 MB\"", "strategy.stages=1"});
+  EXPECT_NE(small[0].find("shards"), std::string::npos) << small[0];
+  bool refused = false;
+  for (const std::string& line : small)
+    refused = refused || line.find("more than cluster.memory") != std::string::npos;
+  EXPECT_TRUE(refused);
+}
+
+TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {
+  const auto lines = explained(mlp_task() + hybrid("1", "2", "2", 4, "virtual"));
+  EXPECT_NE(lines[0].find("2 stages on 2 nodes x 2 shards"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[2].find("stage 1 on ranks 2 to 3"), std::string::npos) << lines[2];
+  EXPECT_NE(lines[3].find("split into 2: fc1 to fc2, fc3 to fc4"), std::string::npos) << lines[3];
+  EXPECT_NE(lines[4].find("2 forward and 1 backward"), std::string::npos) << lines[4];
+}
+
+std::string refusal(const Settings& settings) {
+  try {
+    Job job = load_job("", settings);
+    prepare(job);
+  } catch (const ConfigError& error) {
+    return error.key() + ": " + error.what();
+  }
+  return "";
+}
+
+TEST(HybridSettings, ThatContradictEachOtherAreNamed) {
+  const auto refused = [](const Settings& sizes, const Settings& more = {}) {
+    return refusal(mlp_task() + sizes + more);
+  };
+  EXPECT_EQ(refused(hybrid("2", "2", "2", 8, "process")), "");
+  EXPECT_EQ(refused(hybrid("auto", "2", "2", 8, "process")), "");
+  EXPECT_TRUE(refused(hybrid("3", "1", "2", 8, "process")).starts_with("strategy.shards"));
+  EXPECT_NE(refused(hybrid("2", "3", "2", 8, "process")).find("set cluster.workers = 12"),
+            std::string::npos);
+  EXPECT_NE(refused(hybrid("1", "4", "2", 8, "process")).find("outside of layers that are split"),
+            std::string::npos);
+  EXPECT_TRUE(refused(hybrid("[1, 2]", "1", "2", 2, "process")).starts_with("strategy.data"));
+  EXPECT_TRUE(refused(hybrid("2", "2", "2", 8, "process"), {"optimizer.clip_norm=1"})
+                  .starts_with("optimizer.clip_norm"));
+  EXPECT_TRUE(refused(hybrid("2", "2", "2", 8, "process"), {"optimizer.kind=lamb"})
+                  .starts_with("optimizer.kind"));
+  EXPECT_EQ(refused(hybrid("4", "2", "1", 8, "process"), {"optimizer.kind=lamb"}), "");
+  EXPECT_TRUE(refused(hybrid("auto", "2", "2", 8, "process"), {"strategy.schedule=asynchronous"})
+                  .starts_with("strategy.data"));
+}
+
+}  // namespace
+}  // namespace tutti

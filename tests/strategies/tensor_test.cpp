@@ -1,0 +1,223 @@
+// Layers split over nodes: the same model, wherever its parts are computed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "fabric/outcome.h"
+#include "tests/support/faults.h"
+#include "tests/support/parameters.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings mlp_task() {
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=480",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.model.kind=mlp",
+          "task.model.hidden=[16, 12]",
+          "task.model.dropout=0.2",
+          "task.global_batch=37",
+          "task.max_steps=6",
+          "optimizer.kind=sgd",
+          "optimizer.lr=0.05",
+          "cluster.timeout=60"};
+}
+
+Settings lenet_task() {
+  return {"task.data=fashion-mnist", "task.data.limit=256",
+          "task.model.kind=lenet",   "task.model.channels=[6, 16]",
+          "task.model.hidden=[40]",  "task.global_batch=32",
+          "task.max_steps=3",        "optimizer.lr=0.05",
+          "cluster.timeout=60"};
+}
+
+Settings resnet_task() {
+  return {"task.data=fashion-mnist",     "task.data.limit=64",  "task.model.kind=resnet20",
+          "task.model.channels=[8, 16]", "task.model.blocks=1", "task.model.groups=4",
+          "task.global_batch=16",        "task.max_steps=2",    "optimizer.lr=0.05",
+          "cluster.timeout=60"};
+}
+
+Settings transformer_task(const TemporaryFolder& folder) {
+  std::ofstream text(folder / "text");
+  Random random(1, Stream::kTest);
+  for (int i = 0; i < 1500; ++i) text << "abcde \n"[random.below(7)];
+  return {"task.data.kind=tokens", "task.data.path=" + (folder / "text"),
+          "task.data.context=12",  "task.model.kind=transformer",
+          "task.model.width=16",   "task.model.depth=1",
+          "task.model.heads=4",    "task.model.dropout=0.1",
+          "task.global_batch=17",  "task.max_steps=4",
+          "optimizer.lr=0.05",     "cluster.timeout=60"};
+}
+
+const Settings kSolo = {"strategy.kind=solo", "cluster.workers=1"};
+
+Settings tensor(int shards, const std::string& fabric) {
+  return {"strategy.kind=tensor", "cluster.workers=" + std::to_string(shards),
+          "cluster.fabric=" + fabric};
+}
+
+// What the runs differ by is the order of additions. A gradient is a chain of sums of n terms, off
+// by about 4 sqrt(n) u of its size for each layer (tests/models/shard_test.cpp), and every update
+// rounds the parameters once more. Over a few steps nothing amplifies that: the bound is on the
+// size of the whole movement, and of the parameters.
+void expect_close(const Settings& task, const Settings& other) {
+  const std::vector<float> begin = [&] {
+    Job job = load_job("", task);
+    const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+    const Architecture architecture = architecture_of(job, data);
+    std::vector<float> values(architecture.parameter_count);
+    initialise(architecture, job.task.seed, values);
+    return values;
+  }();
+  const std::vector<float> expected = parameters_after(task + kSolo);
+  const std::vector<float> actual = parameters_after(task + other);
+  ASSERT_EQ(actual.size(), expected.size());
+  double moved = 0, largest = 0;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    moved = std::max(moved, std::abs(double{expected[i]} - double{begin[i]}));
+    largest = std::max(largest, std::abs(double{expected[i]}));
+  }
+  ASSERT_GT(moved, 1e-4) << "there is something to compare";
+  const double u = std::ldexp(1.0, -24), layers = 30, terms = 32 * 25, steps = 6;
+  const double most = 4 * layers * std::sqrt(terms) * u * moved + 2 * steps * u * largest;
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], most) << other[1] << ", value " << i;
+}
+
+TEST(Tensor, EqualsSoloUpToTheOrderOfAdditions) {
+  const TemporaryFolder folder;
+  for (const Settings& task : {mlp_task(), lenet_task(), resnet_task(), transformer_task(folder)}) {
+    expect_close(task, tensor(2, "process"));
+    expect_close(task, tensor(4, "virtual"));
+  }
+}
+
+TEST(Tensor, OfOneShardIsSoloBitByBit) {
+  const TemporaryFolder folder;
+  for (const Settings& task : {mlp_task(), transformer_task(folder)}) {
+    EXPECT_EQ(checksum(task + tensor(1, "virtual")), checksum(task + kSolo));
+    const Settings deterministic = task + Settings{"task.deterministic=true"};
+    EXPECT_EQ(checksum(deterministic + tensor(1, "process")), checksum(deterministic + kSolo));
+  }
+}
+
+// Additions have an order that does not depend on the fabric; of two shards there is only one.
+TEST(Tensor, IsTheSameOnEveryFabricAndOfTwoShardsInEveryTopology) {
+  const TemporaryFolder folder;
+  const Settings task = transformer_task(folder);
+  EXPECT_EQ(checksum(task + tensor(4, "process")), checksum(task + tensor(4, "virtual")));
+  const std::string expected = checksum(task + tensor(2, "virtual"));
+  for (const char* topology : {"ring", "tree", "all_to_all"})
+    for (const char* fabric : {"process", "virtual"})
+      EXPECT_EQ(checksum(task + tensor(2, fabric) +
+                         Settings{"strategy.topology=" + std::string(topology)}),
+                expected)
+          << topology << " on " << fabric;
+}
+
+TEST(Tensor, CostsAreTheSameWithoutTheArithmetic) {
+  const TemporaryFolder folder;
+  for (const Settings& task : {mlp_task(), lenet_task(), transformer_task(folder)}) {
+    const RunRecord full = run(task + tensor(2, "virtual"));
+    const RunRecord cost = run(task + tensor(2, "virtual") + Settings{"cluster.cost_only=true"});
+    const RunRecord real = run(task + tensor(2, "process"));
+    ASSERT_EQ(cost.status, "done") << cost.error;
+    for (size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
+      EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent);
+      EXPECT_EQ(full.nodes[rank].bytes_sent, real.nodes[rank].bytes_sent);
+      EXPECT_EQ(full.nodes[rank].messages, cost.nodes[rank].messages);
+    }
+  }
+}
+
+StepCost predicted(const Settings& settings) {
+  Job job = load_job("", settings);
+  const auto [data, architecture] = prepare(job);
+  return job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
+}
+
+// What a step sends is known before the run, by the byte.
+TEST(Tensor, SendsWhatCheckSays) {
+  for (const Settings& task : {mlp_task() + Settings{"task.global_batch=36"}, lenet_task()})
+    for (const int shards : {2, 4}) {
+      const Settings settings = task + tensor(shards, "virtual") + Settings{"task.eval_every=100"};
+      const auto sent = [&](const char* steps) {
+        const RunRecord record = run(settings + Settings{"task.max_steps=" + std::string(steps)});
+        EXPECT_EQ(record.status, "done") << record.error;
+        uint64_t most = 0;
+        for (const NodeReport& node : record.nodes)
+          if (node.rank != 0) most = std::max(most, node.bytes_sent);
+        return static_cast<double>(most);
+      };
+      EXPECT_EQ(sent("4") - sent("2"), 2 * predicted(settings).bytes_sent) << shards;
+    }
+}
+
+TEST(Tensor, ALostShardIsNamedWithWhatWasSummed) {
+  for (const int64_t victim : {0, 1, 3}) {
+    Job job = load_job("", mlp_task() + tensor(4, "virtual") +
+                               Settings{"task.max_steps=0", "cluster.speed=\"10 MFLOP/s\"",
+                                        "cluster.detect=0.05"});
+    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {victim}});
+    const RunRecord record = run_job(job);
+    EXPECT_EQ(record.exit_code, kExitPeerLost) << record.error;
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      if (rank == victim) continue;
+      const NodeOutcome& outcome = record.outcomes[static_cast<size_t>(rank)];
+      EXPECT_EQ(outcome.lost_peer, victim) << outcome.error;
+      EXPECT_NE(outcome.error.find("shard " + std::to_string(rank) + " of stage 0 sums "),
+                std::string::npos)
+          << outcome.error;
+      EXPECT_NE(outcome.error.find("of micro-batch 0"), std::string::npos) << outcome.error;
+    }
+  }
+}
+
+TEST(Tensor, DivergenceIsNamed) {
+  const RunRecord record = run(mlp_task() + tensor(2, "virtual") + Settings{"optimizer.lr=1e30"});
+  EXPECT_EQ(record.status, "diverged") << record.error;
+}
+
+std::string refusal(const Settings& settings) {
+  try {
+    Job job = load_job("", settings);
+    prepare(job);
+  } catch (const ConfigError& error) {
+    return error.key() + ": " + error.what();
+  }
+  return "";
+}
+
+TEST(TensorSettings, ThatContradictEachOtherAreNamed) {
+  const TemporaryFolder folder;
+  const auto refused = [](const Settings& more) {
+    return refusal(mlp_task() + tensor(4, "process") + more);
+  };
+  EXPECT_EQ(refused({}), "");
+  EXPECT_TRUE(refused({"strategy.shards=2"}).starts_with("strategy.shards"));
+  EXPECT_TRUE(refused({"task.deterministic=true"}).starts_with("task.deterministic"));
+  EXPECT_TRUE(refused({"task.partition=disjoint"}).starts_with("task.partition"));
+  EXPECT_TRUE(refused({"optimizer.clip_norm=1"}).starts_with("optimizer.clip_norm"));
+  EXPECT_TRUE(refused({"optimizer.kind=lamb"}).starts_with("optimizer.kind"));
+  EXPECT_TRUE(refused({"optimizer.kind=shampoo"}).starts_with("optimizer.kind"));
+  EXPECT_NE(refused({"cluster.workers=17"}).find("no layers that could be split"),
+            std::string::npos);
+  EXPECT_TRUE(
+      refusal(transformer_task(folder) + tensor(3, "process")).starts_with("task.model.heads"));
+  EXPECT_NE(refusal({"task.data.kind=synthetic-ratings", "task.model=factorization",
+                     "strategy.kind=tensor"})
+                .find("use parameter_server"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti
