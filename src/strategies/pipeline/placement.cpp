@@ -31,9 +31,32 @@ size_t stage_count(const PipelineConfig& config, size_t nodes) {
   return is_interleaved(config) && nodes > 1 ? 2 * nodes : nodes;
 }
 
+// The nodes of each stage, as given; nothing where each has one.
+std::vector<size_t> given_copies(const PipelineConfig& config, size_t nodes) {
+  if (!config.has_copies()) return {};
+  std::vector<size_t> copies(config.copies.places.begin(), config.copies.places.end());
+  const auto each = static_cast<size_t>(config.copies.parts);
+  if (copies.empty())
+    copies.assign(config.stages.parts > 0 || !config.stages.places.empty()
+                      ? stage_count(config, nodes)
+                      : std::max<size_t>(1, nodes / each),
+                  each);
+  size_t sum = 0;
+  for (const size_t count : copies) sum += count;
+  const bool same = config.stages.parts == 0 && config.stages.places.empty();
+  if (sum != nodes || (!same && copies.size() != stage_count(config, nodes)))
+    throw ConfigError(
+        "strategy.copies",
+        fmt::format("strategy.copies puts {} stages on {} nodes, but cluster.workers = {} and "
+                    "strategy.stages makes {} stages; name as many nodes for each stage as there "
+                    "are workers in all",
+                    copies.size(), sum, nodes, same ? copies.size() : stage_count(config, nodes)));
+  return copies;
+}
+
 void check_count(const PipelineConfig& config, const Plan& plan, const Placement& placement,
                  size_t stages) {
-  const size_t nodes = placement.nodes;
+  const size_t nodes = placement.copies.empty() ? placement.nodes : placement.copies.size();
   const bool fits = is_interleaved(config) && nodes > 1 ? stages % nodes == 0 : stages == nodes;
   if (!fits)
     throw ConfigError(
@@ -115,10 +138,11 @@ class PieceCosts {
                                                       : std::numeric_limits<double>::infinity()) {
     PipelineShape shape = placement.shape(0);
     shape.stages = stages;
+    copies_ = placement.copies;
     const double samples = micro_batch_samples(plan, placement.micro_batches);
     for (size_t stage = 0; stage < stages; ++stage) {
       const size_t in_flight =
-          most_in_flight(schedule_tasks(placement.schedule, shape, stage % placement.nodes), stage);
+          most_in_flight(own_tasks(placement.schedule, shape, shape.node_of(stage, 0)), stage);
       Placement trial = placement;
       trial.stages.resize(stages);
       std::vector<Cost> costs;
@@ -144,6 +168,7 @@ class PieceCosts {
       bytes += cost.memory_bytes;
     }
     if (limited && bytes > limit_bytes_) return std::numeric_limits<double>::infinity();
+    if (!copies_.empty()) compute_s /= static_cast<double>(copies_[stage]);
     if (part.end == pieces_.size()) return compute_s;
     return std::max(compute_s, 2 * costs_[stage][part.end - 1].times.transfer_s);
   }
@@ -155,6 +180,7 @@ class PieceCosts {
   };
   std::vector<Range> pieces_;
   double limit_bytes_;
+  std::vector<size_t> copies_;
   std::vector<std::vector<Cost>> costs_;  // by stage and piece
 };
 
@@ -217,6 +243,40 @@ void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placem
   }
 }
 
+// What PipeDream's programme makes of the nodes, taken as equal: parameters are summed once for all
+// micro-batches of a batch.
+void plan_copies(const PipelineConfig& config, const Plan& plan, Placement& placement) {
+  const std::vector<Range> layers = stages_between(plan.architecture, plan.architecture.cuts());
+  Placement trial = placement;
+  trial.stages.assign(1, {0, 0});
+  std::vector<PlanPiece> pieces;
+  for (const Range range : layers) {
+    trial.stages[0] = range;
+    const StageTimes times = times_of(trial, config, plan, 0);
+    const Architecture part = stage_of(plan.architecture, range);
+    pieces.push_back({.compute_s = times.forward_s + times.backward_s,
+                      .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
+                                         static_cast<double>(placement.micro_batches),
+                      .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
+                                      micro_batch_samples(plan, placement.micro_batches)});
+  }
+  const ReplicatedPlan best = plan_replicated(pieces, placement.nodes, link_bandwidth(plan.cluster),
+                                              Synchronise::kAfterBatch);
+  size_t used = 0;
+  for (const ReplicatedStage& stage : best.stages) {
+    placement.stages.push_back(
+        {layers[stage.pieces.begin].begin, layers[stage.pieces.end - 1].end});
+    placement.copies.push_back(stage.replicas);
+    used += stage.replicas;
+  }
+  if (used != placement.nodes)
+    throw ConfigError("strategy.copies",
+                      fmt::format("strategy.copies = \"auto\" finds no use for more than {} of "
+                                  "cluster.workers = {}: what has to be sent takes as long as what "
+                                  "is computed; set cluster.workers = {}",
+                                  used, placement.nodes, used));
+}
+
 Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas, size_t shards) {
   const auto workers = static_cast<size_t>(plan.cluster.workers);
   if (workers % (replicas * shards) != 0)
@@ -230,7 +290,14 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
   placement.replicas = replicas;
   placement.shards = shards;
   placement.nodes = workers / (replicas * shards);
-  const size_t count = stage_count(config, placement.nodes);
+  if (config.copies.automatic) {
+    choose_micro_batches(config, plan, placement);
+    plan_copies(config, plan, placement);
+    return placement;
+  }
+  placement.copies = given_copies(config, placement.nodes);
+  const size_t count =
+      placement.copies.empty() ? stage_count(config, placement.nodes) : placement.copies.size();
   check_count(config, plan, placement, count);
   choose_micro_batches(config, plan, placement);
   placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
@@ -259,6 +326,16 @@ Alternative estimated(Placement placement, const PipelineConfig& config, const P
 }
 
 }  // namespace
+
+Group Placement::holders(size_t stage, size_t shard, Rank me) const {
+  Group group{.ranks = {}, .index = 0, .racks = {}};
+  for (size_t replica = 0; replica < replicas; ++replica)
+    for (size_t copy = 0; copy < shape(replica).copies_of(stage); ++copy) {
+      group.ranks.push_back(rank_of(replica, stage, shard, copy));
+      if (group.ranks.back() == me) group.index = group.size() - 1;
+    }
+  return group;
+}
 
 std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan) {
   const int64_t workers = plan.cluster.workers;

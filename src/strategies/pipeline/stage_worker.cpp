@@ -17,18 +17,10 @@ constexpr size_t kPair = 2;
 // Evaluation passes are told from those of training by this bit of a tag's part.
 constexpr uint64_t kEvaluationBit = 1 << (Tag::kPartBits - 1);
 
-Rounds rounds_among(const Placement& placement, std::string_view name, size_t replica, size_t stage,
-                    size_t shard, size_t count) {
-  Group group{.ranks = {}, .index = replica, .racks = {}};
-  for (size_t r = 0; r < placement.replicas; ++r)
-    group.ranks.push_back(placement.rank_of(r, stage, shard));
-  return topology(name).rounds(group, count);
-}
-
 }  // namespace
 
 StageWorker::StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-                         size_t replica, size_t stage, size_t shard)
+                         size_t replica, size_t node, size_t stage, size_t shard)
     : context_(context),
       placement_(placement),
       replica_(replica),
@@ -42,9 +34,8 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       model_(shards_
                  ? context.model.shard(placement.stages[stage], shard, placement.shards, *shards_)
                  : context.model.stage(placement.stages[stage])),
-      in_flight_(most_in_flight(
-          schedule_tasks(placement.schedule, placement.shape(replica), stage % placement.nodes),
-          stage)),
+      in_flight_(most_in_flight(schedule_tasks(placement.schedule, placement.shape(replica), node),
+                                stage)),
       layout_(layout_of(model_->architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)),
       batches_(std::max(kPair, in_flight_)),
@@ -61,13 +52,13 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
     exact_sum_ = Buffer<ExactSum>(count);
   else
     sum_ = Buffer<float>(count);
-  if (placement.replicas > 1)
-    replicas_ =
-        make_all_reduce(context.node, &context.watch,
-                        rounds_among(placement, config.topology, replica, stage, shard, count),
-                        exact ? kSumExact : kSumFloat);
+  const Group holders = placement.holders(stage, shard, context.node.endpoint().rank());
+  if (holders.size() > 1)
+    replicas_ = make_all_reduce(context.node, &context.watch,
+                                topology(config.topology).rounds(holders, count),
+                                exact ? kSumExact : kSumFloat);
   if (!is_first()) {
-    const Rank from = rank_of(stage - 1);
+    const std::vector<Rank> from = ranks_of(stage - 1);
     const std::string what = fmt::format("stage {} waits for the activation", stage);
     below_.emplace(context.node, context.watch, from, Purpose::kActivation, stage, in_flight_ + 1,
                    what);
@@ -75,8 +66,20 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
                               kEvaluationBit | stage, kPair, what);
   }
   if (!is_last())
-    above_.emplace(context.node, context.watch, rank_of(stage + 1), Purpose::kSlope, stage, kPair,
+    above_.emplace(context.node, context.watch, ranks_of(stage + 1), Purpose::kSlope, stage, kPair,
                    fmt::format("stage {} waits for the gradient", stage));
+}
+
+std::vector<Rank> StageWorker::ranks_of(size_t stage) const {
+  std::vector<Rank> ranks;
+  for (size_t copy = 0; copy < placement_.shape(replica_).copies_of(stage); ++copy)
+    ranks.push_back(placement_.rank_of(replica_, stage, shard_, copy));
+  return ranks;
+}
+
+Rank StageWorker::rank_of(size_t stage, size_t micro_batch) const {
+  const size_t copies = placement_.copies.empty() ? 1 : placement_.copies[stage];
+  return placement_.rank_of(replica_, stage, shard_, micro_batch % copies);
 }
 
 void StageWorker::begin(const PassPlan& plan) {
@@ -182,7 +185,8 @@ void StageWorker::forward(size_t micro_batch) {
   if (is_last())
     measure(micro_batch);
   else
-    send(forward_sends_[slot], rank_of(stage_ + 1), Purpose::kActivation, stage_ + 1, output);
+    send(forward_sends_[slot], rank_of(stage_ + 1, micro_batch), Purpose::kActivation, stage_ + 1,
+         output);
   if (!is_first() && !plan_.training) below().release(micro_batch);
 }
 
@@ -215,8 +219,8 @@ void StageWorker::backward(size_t micro_batch) {
     missed_ = stash_->missed(returned_slot_);
   }
   if (!is_first())
-    send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1), Purpose::kSlope,
-         stage_ - 1, input_slope);
+    send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1, micro_batch),
+         Purpose::kSlope, stage_ - 1, input_slope);
   add_gradients();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);

@@ -28,7 +28,7 @@ struct PassPlan {
 class StageWorker {
  public:
   StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-              size_t replica, size_t stage, size_t shard);
+              size_t replica, size_t node, size_t stage, size_t shard);
 
   void begin(const PassPlan& plan);
   void forward(size_t micro_batch);
@@ -67,14 +67,16 @@ class StageWorker {
   void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
   void finish_send(Handle& handle, const char* what, size_t micro_batch);
-  Rank rank_of(size_t stage) const { return placement_.rank_of(replica_, stage, shard_); }
+  // The copies of another stage, and the one that takes or gives a micro-batch.
+  std::vector<Rank> ranks_of(size_t stage) const;
+  Rank rank_of(size_t stage, size_t micro_batch) const;
   Inbox& below() { return plan_.training ? *below_ : *evaluation_below_; }
 
   Context& context_;
   const Placement& placement_;
   size_t replica_, stage_, shard_;
   bool recompute_;
-  bool vertical_;  // all stages use the version that the first one has
+  bool vertical_;                      // all stages use the version that the first one has
   std::unique_ptr<ShardSums> shards_;  // where others have parts of the same layers
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
