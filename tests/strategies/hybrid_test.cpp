@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/error.h"
 #include "tests/support/parameters.h"
@@ -125,6 +126,53 @@ TEST(HybridPlan, ChoosesByNetworkAndMemory) {
   for (const std::string& line : small)
     refused = refused || line.find("more than cluster.memory") != std::string::npos;
   EXPECT_TRUE(refused);
+}
+
+// What the planner thinks of a way to share the nodes, in seconds.
+double estimated_s(const Settings& settings) {
+  for (const std::string& line : explained(settings))
+    if (double ms = 0; std::sscanf(line.c_str(), "about %lf ms", &ms) == 1) return ms / 1e3;
+  return 0;
+}
+
+double simulated_s(const Settings& settings) {
+  const auto total_s = [&](const char* steps) {
+    const RunRecord record = run(settings + Settings{"cluster.cost_only=true", "task.eval_every=9",
+                                                     "task.max_steps=" + std::string(steps)});
+    EXPECT_EQ(record.status, "done") << record.error;
+    return record.nodes[0].total_s;
+  };
+  return (total_s("5") - total_s("2")) / 3;
+}
+
+// What it decides by is what the simulation says, on hosts with one node and with several that
+// share a link: each figure within a quarter, and no other way much faster than its own.
+TEST(HybridPlan, EstimatesAreThoseOfTheSimulation) {
+  const Settings task = {"task.data.kind=synthetic-classes",
+                         "task.data.samples=2048",
+                         "task.data.features=512",
+                         "task.data.classes=16",
+                         "task.model.kind=mlp",
+                         "task.model.hidden=[1024, 1024, 1024, 1024, 1024, 1024, 1024]",
+                         "task.global_batch=256",
+                         "cluster.speed=\"5 GFLOP/s\"",
+                         "cluster.timeout=600"};
+  for (const char* nodes_per_host : {"1", "4"}) {
+    const Settings cluster = {"cluster.nodes_per_host=" + std::string(nodes_per_host)};
+    double fastest_s = 1e9;
+    const std::pair<const char*, const char*> ways[] = {{"1", "1"}, {"1", "2"}, {"1", "8"},
+                                                        {"2", "1"}, {"2", "2"}, {"2", "4"},
+                                                        {"4", "1"}, {"4", "2"}, {"8", "1"}};
+    for (const auto& [data, shards] : ways) {
+      const Settings way = task + hybrid(data, "auto", shards, 8, "virtual") + cluster;
+      const double real_s = simulated_s(way);
+      fastest_s = std::min(fastest_s, real_s);
+      EXPECT_NEAR(estimated_s(way) / real_s, 1, 0.25)
+          << data << " copies, " << shards << " shards, " << nodes_per_host << " on a host";
+    }
+    const Settings chosen = task + hybrid("auto", "auto", "auto", 8, "virtual") + cluster;
+    EXPECT_LT(simulated_s(chosen), 1.2 * fastest_s) << nodes_per_host;
+  }
 }
 
 TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {
