@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/random.h"
+#include "tests/support/faults.h"
 #include "tests/support/parameters.h"
 
 namespace tutti {
@@ -93,6 +95,36 @@ TEST(Hybrid, AsynchronousStagesMayHaveShards) {
   const Settings task =
       mlp_task() + hybrid("1", "2", "2", 4, "virtual") + Settings{"strategy.schedule=asynchronous"};
   EXPECT_EQ(checksum(task), checksum(task + Settings{"cluster.fabric=process"}));
+}
+
+// Whoever is lost, and whenever: every node says how it ended.
+TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
+  int done = 0, ended_by_loss = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed, Stream::kFault);
+    const char* shapes[][3] = {{"1", "1", "4"}, {"1", "2", "2"}, {"2", "1", "2"}, {"2", "2", "2"}};
+    const auto& shape = shapes[random.below(4)];
+    const int workers = std::stoi(shape[0]) * std::stoi(shape[1]) * std::stoi(shape[2]);
+    Job job = load_job("", mlp_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
+                               Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
+                                        "cluster.detect=0.05"});
+    for (uint64_t i = random.below(3); i > 0; --i) {
+      FaultConfig fault;
+      const char* kinds[] = {"crash", "link_down", "partition"};
+      fault.kind = kinds[random.below(3)];
+      fault.at_s = random.uniform() * 0.2;
+      fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
+      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+      job.cluster.faults.push_back(fault);
+    }
+    const RunRecord record = run_job(job);
+    const std::string outcome = stated_outcome(record.outcomes);
+    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
+        << "seed " << seed << ": " << outcome;
+    ++(record.status == "done" ? done : ended_by_loss);
+  }
+  EXPECT_GT(done, 8);
+  EXPECT_GT(ended_by_loss, 8);
 }
 
 std::vector<std::string> explained(const Settings& settings) {
