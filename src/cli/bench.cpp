@@ -73,6 +73,8 @@ int run_bench(const BenchOptions& options, const std::atomic<bool>& stop) {
     result = bench_train(options, stop);
   else if (options.what == "deterministic")
     result = bench_deterministic(options, stop);
+  else if (options.what == "model_parallel")
+    result = bench_model_parallel(options, stop);
   else if (options.what == "ps")
     result = bench_ps(options, stop);
   else if (options.what == "virtual")
@@ -85,8 +87,8 @@ int run_bench(const BenchOptions& options, const std::atomic<bool>& stop) {
     result = bench_startup(options);
   else
     throw ConfigError("WHAT", fmt::format("there is no benchmark '{}'; there are allreduce, train, "
-                                          "deterministic, ps, virtual, network, federated and "
-                                          "startup",
+                                          "deterministic, model_parallel, ps, virtual, network, "
+                                          "federated and startup",
                                           options.what));
   if (options.json) std::cout << result.dump() << "\n";
   if (!options.out.empty()) write_file(options.out, result.dump(2) + "\n");

@@ -48,6 +48,7 @@ void say(const BenchOptions& options, const std::string& text);
 nlohmann::json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_train(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_model_parallel(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);

@@ -244,8 +244,8 @@ int main(int argc, char** argv) {
   auto* bench_app = app.add_subcommand("bench", "Measure against peers in the same run");
   bench_app
       ->add_option("WHAT", bench.what,
-                   "allreduce, train, ps, virtual, federated, network (as root), deterministic or "
-                   "startup")
+                   "allreduce, train, model_parallel, ps, virtual, federated, network (as root), "
+                   "deterministic or startup")
       ->required();
   bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
       ->delimiter(',');

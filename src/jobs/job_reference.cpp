@@ -1,7 +1,8 @@
 // Documents every setting of a job as Markdown, by visiting the fields that the reader reads.
 //
 // Which fields there are may depend on a choice made before them (`kind`, `fabric`), so a table is
-// visited once for each alternative of each of its choices; a row is printed where it first shows.
+// visited once for each alternative of each of its choices; a row is printed where it first shows,
+// and again where the same key means something else.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -41,8 +42,8 @@ class ReferenceWriter : public Visitor {
     row(key, "quantity", fmt::format("\"{}\"", format_quantity(value, unit)), help);
   }
   void division(const char* key, Division& value, const char* help) override {
-    row(key, "whole number >= 0, list of whole numbers, `auto`", fmt::format("{}", value.parts),
-        help);
+    row(key, "whole number >= 0, list of whole numbers, `auto`",
+        value.automatic ? "\"auto\"" : fmt::format("{}", value.parts), help);
   }
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char* help) override {
@@ -89,7 +90,7 @@ class ReferenceWriter : public Visitor {
 
   void row(const std::string& key, const std::string& values, const std::string& preset,
            const std::string& help) {
-    if (!seen_.insert(prefix_ + key).second) return;
+    if (!seen_.insert(prefix_ + key + "|" + values + "|" + help).second) return;
     settings_.push_back({table_, prefix_ + key, values, preset, note_ + help});
   }
 

@@ -15,11 +15,13 @@ TEST(JobReference, IsWhatTheProgramPrints) {
          "  build/release/tutti list settings > docs/job_reference.md";
 }
 
+// A key that means something else with another choice is there for each meaning.
 TEST(JobReference, NamesEverySettingOnceWithItsMeaning) {
-  std::set<std::string> seen;
+  std::set<std::string> seen, meanings;
   for (const Setting& setting : job_settings()) {
     const std::string path = setting.table + "." + setting.key;
-    EXPECT_TRUE(seen.insert(path).second) << path;
+    EXPECT_TRUE(meanings.insert(path + ": " + setting.meaning).second) << path;
+    seen.insert(path);
     EXPECT_FALSE(setting.meaning.empty()) << path;
     EXPECT_FALSE(setting.values.empty()) << path;
     EXPECT_FALSE(setting.preset.empty()) << path;
@@ -31,6 +33,9 @@ TEST(JobReference, NamesEverySettingOnceWithItsMeaning) {
         "optimizer.beta2", "optimizer.final_fraction", "optimizer.step_factor", "strategy.topology",
         "cluster.speed", "cluster.stragglers.probability", "cluster.faults.restart"})
     EXPECT_TRUE(seen.contains(path)) << path;
+  size_t shards = 0;
+  for (const std::string& meaning : meanings) shards += meaning.starts_with("strategy.shards: ");
+  EXPECT_EQ(shards, 3U) << "of parameter_server, hybrid and tensor";
 }
 
 }  // namespace

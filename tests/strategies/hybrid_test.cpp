@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/error.h"
+#include "core/random.h"
+#include "tests/support/faults.h"
 #include "tests/support/parameters.h"
 
 namespace tutti {
@@ -94,6 +97,36 @@ TEST(Hybrid, AsynchronousStagesMayHaveShards) {
   EXPECT_EQ(checksum(task), checksum(task + Settings{"cluster.fabric=process"}));
 }
 
+// Whoever is lost, and whenever: every node says how it ended.
+TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
+  int done = 0, ended_by_loss = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed, Stream::kFault);
+    const char* shapes[][3] = {{"1", "1", "4"}, {"1", "2", "2"}, {"2", "1", "2"}, {"2", "2", "2"}};
+    const auto& shape = shapes[random.below(4)];
+    const int workers = std::stoi(shape[0]) * std::stoi(shape[1]) * std::stoi(shape[2]);
+    Job job = load_job("", mlp_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
+                               Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
+                                        "cluster.detect=0.05"});
+    for (uint64_t i = random.below(3); i > 0; --i) {
+      FaultConfig fault;
+      const char* kinds[] = {"crash", "link_down", "partition"};
+      fault.kind = kinds[random.below(3)];
+      fault.at_s = random.uniform() * 0.2;
+      fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
+      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+      job.cluster.faults.push_back(fault);
+    }
+    const RunRecord record = run_job(job);
+    const std::string outcome = stated_outcome(record.outcomes);
+    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
+        << "seed " << seed << ": " << outcome;
+    ++(record.status == "done" ? done : ended_by_loss);
+  }
+  EXPECT_GT(done, 8);
+  EXPECT_GT(ended_by_loss, 8);
+}
+
 std::vector<std::string> explained(const Settings& settings) {
   Job job = load_job("", settings);
   const auto [data, architecture] = prepare(job);
@@ -125,6 +158,53 @@ TEST(HybridPlan, ChoosesByNetworkAndMemory) {
   for (const std::string& line : small)
     refused = refused || line.find("more than cluster.memory") != std::string::npos;
   EXPECT_TRUE(refused);
+}
+
+// What the planner thinks of a way to share the nodes, in seconds.
+double estimated_s(const Settings& settings) {
+  for (const std::string& line : explained(settings))
+    if (double ms = 0; std::sscanf(line.c_str(), "about %lf ms", &ms) == 1) return ms / 1e3;
+  return 0;
+}
+
+double simulated_s(const Settings& settings) {
+  const auto total_s = [&](const char* steps) {
+    const RunRecord record = run(settings + Settings{"cluster.cost_only=true", "task.eval_every=9",
+                                                     "task.max_steps=" + std::string(steps)});
+    EXPECT_EQ(record.status, "done") << record.error;
+    return record.nodes[0].total_s;
+  };
+  return (total_s("5") - total_s("2")) / 3;
+}
+
+// What it decides by is what the simulation says, on hosts with one node and with several that
+// share a link: each figure within a quarter, and no other way much faster than its own.
+TEST(HybridPlan, EstimatesAreThoseOfTheSimulation) {
+  const Settings task = {"task.data.kind=synthetic-classes",
+                         "task.data.samples=2048",
+                         "task.data.features=512",
+                         "task.data.classes=16",
+                         "task.model.kind=mlp",
+                         "task.model.hidden=[1024, 1024, 1024, 1024, 1024, 1024, 1024]",
+                         "task.global_batch=256",
+                         "cluster.speed=\"5 GFLOP/s\"",
+                         "cluster.timeout=600"};
+  for (const char* nodes_per_host : {"1", "4"}) {
+    const Settings cluster = {"cluster.nodes_per_host=" + std::string(nodes_per_host)};
+    double fastest_s = 1e9;
+    const std::pair<const char*, const char*> ways[] = {{"1", "1"}, {"1", "2"}, {"1", "8"},
+                                                        {"2", "1"}, {"2", "2"}, {"2", "4"},
+                                                        {"4", "1"}, {"4", "2"}, {"8", "1"}};
+    for (const auto& [data, shards] : ways) {
+      const Settings way = task + hybrid(data, "auto", shards, 8, "virtual") + cluster;
+      const double real_s = simulated_s(way);
+      fastest_s = std::min(fastest_s, real_s);
+      EXPECT_NEAR(estimated_s(way) / real_s, 1, 0.25)
+          << data << " copies, " << shards << " shards, " << nodes_per_host << " on a host";
+    }
+    const Settings chosen = task + hybrid("auto", "auto", "auto", 8, "virtual") + cluster;
+    EXPECT_LT(simulated_s(chosen), 1.2 * fastest_s) << nodes_per_host;
+  }
 }
 
 TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {

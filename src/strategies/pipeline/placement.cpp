@@ -317,9 +317,11 @@ std::vector<size_t> sizes_to_try(int64_t given, bool automatic, int64_t workers)
 Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan) {
   Alternative result{std::move(placement)};
   result.step_s = step_seconds(result.placement, config, plan);
-  for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
+  // Replicas are alike, and the first shard of a stage has the most.
+  for (size_t node = 0; node < result.placement.nodes; ++node)
     result.memory_bytes =
-        std::max(result.memory_bytes, node_memory(result.placement, config, plan, rank));
+        std::max(result.memory_bytes,
+                 node_memory(result.placement, config, plan, result.placement.rank_of(0, node, 0)));
   result.fits =
       plan.cluster.fabric != "virtual" || result.memory_bytes <= plan.cluster.memory_bytes;
   return result;

@@ -14,11 +14,44 @@ Group group_of(const Placement& placement, size_t shard) {
   return group;
 }
 
-// Neighbours in rank: on one host where it has room for all of a stage's.
-bool share_a_host(const Placement& placement, const ClusterConfig& cluster) {
-  const auto on_host = static_cast<size_t>(cluster.nodes_per_host);
-  return on_host >= placement.shards && on_host % placement.shards == 0;
-}
+// What a round of the first shard takes. Shards are neighbours in rank, some of them on a host, and
+// all send at once; but around a ring only one of a host sends to the next host.
+class RoundTime {
+ public:
+  RoundTime(const Placement& placement, const PipelineConfig& config, const ClusterConfig& cluster)
+      : cluster_(cluster),
+        is_ring_(config.shard_topology == "ring"),
+        on_host_(static_cast<size_t>(cluster.nodes_per_host)),
+        is_local_(cluster.fabric != "virtual" ||
+                  (on_host_ >= placement.shards && on_host_ % placement.shards == 0)),
+        link_(shared_bandwidth(cluster, is_ring_ ? 1 : placement.shards)),
+        memory_(cluster.fabric == "virtual" ? cluster.memory_bandwidth : link_) {}
+
+  double operator()(const Round& round) const {
+    double seconds = 0;
+    bool crosses = false;
+    for (const Transfer& send : round.sends) {
+      const bool local = is_local_ || (!is_ring_ && static_cast<size_t>(send.peer) < on_host_);
+      crosses = crosses || !local;
+      seconds += bytes_in(send) / (local ? memory_ : link_);
+    }
+    if (round.action != Action::kReplace)
+      for (const Transfer& receive : round.receives)
+        seconds += 3 * bytes_in(receive) / cluster_.memory_bandwidth;
+    return seconds + (crosses ? 2 * cluster_.latency_s : 0);
+  }
+
+ private:
+  static double bytes_in(const Transfer& transfer) {
+    return static_cast<double>(transfer.range.size() * sizeof(float));
+  }
+
+  const ClusterConfig& cluster_;
+  bool is_ring_;
+  size_t on_host_;
+  bool is_local_;
+  double link_, memory_;  // bytes per second
+};
 
 }  // namespace
 
@@ -48,22 +81,12 @@ std::vector<size_t> backward_exchanges(const Architecture& shard, size_t samples
 
 double exchange_seconds(const Placement& placement, const PipelineConfig& config,
                         const ClusterConfig& cluster, const std::vector<size_t>& exchanges) {
-  const bool local = cluster.fabric != "virtual" || share_a_host(placement, cluster);
-  const double bandwidth =
-      cluster.fabric == "virtual" && local ? cluster.memory_bandwidth : link_bandwidth(cluster);
-  const double latency_s = local ? 0 : 2 * cluster.latency_s;
+  const RoundTime time(placement, config, cluster);
   const Group group = group_of(placement, 0);
   double seconds = 0;
   for (const size_t values : exchanges)
-    for (const Round& round : topology(config.shard_topology).rounds(group, values)) {
-      double sent = 0, added = 0;
-      for (const Transfer& send : round.sends) sent += static_cast<double>(send.range.size());
-      if (round.action != Action::kReplace)
-        for (const Transfer& receive : round.receives)
-          added += static_cast<double>(receive.range.size());
-      seconds += latency_s + sizeof(float) * sent / bandwidth +
-                 3 * sizeof(float) * added / cluster.memory_bandwidth;
-    }
+    for (const Round& round : topology(config.shard_topology).rounds(group, values))
+      seconds += time(round);
   return seconds;
 }
 

@@ -62,8 +62,10 @@ double node_flops(const ClusterConfig& cluster, Rank rank) {
   return cluster.speed_flops * factor * static_cast<double>(cluster.threads);
 }
 
-double link_bandwidth(const ClusterConfig& cluster) {
-  return cluster.fabric == "virtual" ? cluster.bandwidth : kLocalBandwidth;
+double shared_bandwidth(const ClusterConfig& cluster, size_t senders) {
+  if (cluster.fabric != "virtual") return kLocalBandwidth;
+  return cluster.bandwidth /
+         static_cast<double>(std::min(static_cast<size_t>(cluster.nodes_per_host), senders));
 }
 
 double micro_batch_samples(const Plan& plan, size_t micro_batches) {
@@ -89,7 +91,7 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config, co
   return {.forward_s = forward_s + sums_s(forward_exchanges(own, whole_samples)),
           .backward_s = 2 * forward_s + sums_s(backward_exchanges(own, whole_samples)),
           .transfer_s = latency_s + samples * bytes_of_values(output_values(own)) /
-                                        link_bandwidth(plan.cluster)};
+                                        shared_bandwidth(plan.cluster, placement.shards)};
 }
 
 double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
@@ -101,7 +103,11 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
                             element_bytes(plan));
     const double update_s =
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
-    slowest_s = std::max(slowest_s, bytes / link_bandwidth(plan.cluster) + update_s);
+    // Around a ring each host sends once for every group that passes it.
+    const double bandwidth = shared_bandwidth(
+        plan.cluster, config.topology == "ring" ? placement.nodes * placement.shards
+                                                : static_cast<size_t>(plan.cluster.workers));
+    slowest_s = std::max(slowest_s, bytes / bandwidth + update_s);
   }
   if (placement.asynchronous()) return bottleneck_s(placement, config, plan) + slowest_s;
   return time_of(placement.shape(0), tasks_of(placement), all_times(placement, config, plan)) +

@@ -13,7 +13,8 @@ namespace tutti {
 // Of a node's processor and link, as the cluster is described; those of a real one are not known
 // and taken as all equal.
 double node_flops(const ClusterConfig& cluster, Rank rank);
-double link_bandwidth(const ClusterConfig& cluster);
+// When this many neighbours in rank send at once: those of a host share its link.
+double shared_bandwidth(const ClusterConfig& cluster, size_t senders);
 
 // The samples of the largest micro-batch.
 double micro_batch_samples(const Plan& plan, size_t micro_batches);
