@@ -17,6 +17,7 @@ struct Reduction {
 };
 
 extern const Reduction kSumFloat;
+extern const Reduction kSumDouble;
 extern const Reduction kSumInt64;
 extern const Reduction kSumExact;  // elements are ExactSum, see exact_sum.h
 

@@ -138,7 +138,8 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
               .folder = record.folder,
               .progress = options.progress,
               .total_steps = predicted_steps(job, data),
-              .predicted_memory_bytes = predicted_memory_bytes(job, architecture)};
+              .predicted_memory_bytes = predicted_memory_bytes(job, architecture,
+                                                               data.splits.train.size())};
   const double load_s = seconds_since(start);
   const auto fabric =
       make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed, recruit(job, data));

@@ -42,7 +42,8 @@ class TorchStage : public StageModel {
         seed_(seed),
         objective_(architecture_) {
     // The loss, and with it the scale of the penalty, is known to the last stage alone.
-    TUTTI_CHECK(architecture_.l2 == 0 || (is_first() && architecture_.place.last));
+    TUTTI_CHECK((architecture_.l2 == 0 && architecture_.l1 == 0) ||
+                (is_first() && architecture_.place.last));
   }
 
   const Architecture& architecture() const override { return architecture_; }

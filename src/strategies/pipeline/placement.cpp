@@ -15,13 +15,6 @@ namespace {
 
 bool is_interleaved(const PipelineConfig& config) { return config.schedule == "interleaved"; }
 
-std::string list_of_cuts(const Architecture& architecture) {
-  std::string list;
-  for (const size_t cut : architecture.cuts())
-    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, architecture.layers[cut].name);
-  return list.empty() ? "nowhere" : "before layer " + list;
-}
-
 // How many stages the settings ask for.
 size_t stage_count(const PipelineConfig& config, size_t nodes) {
   if (!config.stages.places.empty()) return config.stages.places.size() + 1;
@@ -50,23 +43,7 @@ void check_count(const PipelineConfig& config, const Plan& plan, size_t stages, 
             "strategy.kind = \"pipeline\" needs {} stages here, but task.model = \"{}\" has "
             "at most {}: it can be cut {}; use fewer workers, more strategy.replicas or a "
             "deeper model",
-            stages, plan.task.model.kind, most, list_of_cuts(plan.architecture)));
-}
-
-std::vector<Range> given_stages(const PipelineConfig& config, const Architecture& architecture) {
-  const std::vector<size_t> allowed = architecture.cuts();
-  std::vector<size_t> cuts;
-  for (const int64_t place : config.stages.places) {
-    const auto cut = static_cast<size_t>(place);
-    if (std::find(allowed.begin(), allowed.end(), cut) == allowed.end() ||
-        (!cuts.empty() && cut <= cuts.back()))
-      throw ConfigError("strategy.stages",
-                        fmt::format("strategy.stages: {} is no place to cut the model at, or is "
-                                    "out of order; it can be cut {}",
-                                    place, list_of_cuts(architecture)));
-    cuts.push_back(cut);
-  }
-  return stages_between(architecture, cuts);
+            stages, plan.task.model.kind, most, cuts_in_words(plan.architecture)));
 }
 
 // What the pieces between neighbouring cuts cost as a part of each stage. A stage costs what its
@@ -190,7 +167,8 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
   check_count(config, plan, count, placement.nodes);
   choose_micro_batches(config, plan, placement);
   placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
-                                                  : given_stages(config, plan.architecture);
+                                                  : given_stages(plan.architecture, config.stages.places,
+                                                             "strategy.stages");
   return placement;
 }
 
