@@ -15,10 +15,10 @@ namespace tutti {
 int run_check(const JobOptions& options) {
   Job job = job_of(options);
   const auto [data, architecture] = prepare(job);
-  validate_memory(job, architecture);
-  const Plan plan{job.task, job.cluster, job.optimizer, architecture};
+  validate_memory(job, architecture, data.splits.train.size());
+  const Plan plan{job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()};
   const StepCost cost = job.strategy->step_cost(plan);
-  const double memory = predicted_memory_bytes(job, architecture);
+  const double memory = predicted_memory_bytes(job, architecture, plan.samples);
   const int64_t steps = predicted_steps(job, data);
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
   if (options.json) {

@@ -74,6 +74,12 @@ int run_predict(const PredictOptions& options) {
     throw ConfigError(
         "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
   Job job = load_job(options.run + "/job.toml", {});
+  if (job.strategy_kind == "early_exit")
+    throw ConfigError("RUN",
+                      fmt::format("{}: is a run of strategy.kind = \"early_exit\", whose exits and "
+                                  "rounded activations are not in parameters.safetensors; its "
+                                  "run.json has what it answered on the test samples",
+                                  options.run));
   const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",

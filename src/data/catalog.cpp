@@ -64,6 +64,10 @@ void visit_synthetic(Visitor& v, DataConfig& c) {
     v.field("noise", c.noise, kNotNegative, "deviation of the samples from the centre of a class");
   } else {
     v.field("noise", c.noise, kNotNegative, "deviation of the noise on the targets");
+    v.field("correlation", c.correlation, {0, 0.9999}, "between the features of a group");
+    v.field("group", c.group, kAtLeastOne, "features in a group, one beside the other");
+    v.field("informative", c.informative, kNotNegative,
+            "features whose weight is not zero, spread evenly; 0: all");
   }
 }
 

@@ -81,6 +81,9 @@ struct DataConfig {
   int64_t features = 32;    // synthetic: how many
   int64_t classes = 10;     // synthetic-classes: how many
   double noise = 0.1;       // synthetic: deviation of the targets, or from the centre of a class
+  double correlation = 0;   // synthetic-linear: between the features of a group
+  int64_t group = 8;        // synthetic-linear: features in a group
+  int64_t informative = 0;  // synthetic-linear: features that matter; 0: all
   int64_t users = 200;      // synthetic-ratings: how many
   int64_t items = 100;      // synthetic-ratings: how many
   int64_t rank = 4;         // synthetic-ratings: of the matrix that they are drawn from

@@ -112,10 +112,10 @@ void validate_rows(const Job& job, const Architecture& architecture) {
 
 }  // namespace
 
-void validate_memory(const Job& job, const Architecture& architecture) {
+void validate_memory(const Job& job, const Architecture& architecture, size_t samples) {
   if (job.cluster.fabric != "virtual") return;
   const double bytes =
-      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture, samples});
   if (bytes <= job.cluster.memory_bytes) return;
   throw ConfigError(
       "cluster.memory",

@@ -1,5 +1,7 @@
 #include "models/stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -42,6 +44,7 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   stage.positions = whole.positions;
   stage.classification = whole.classification;
   stage.l2 = whole.l2;
+  stage.l1 = whole.l1;
   const size_t first_value = whole.parameters[own.begin].range.begin;
   for (size_t i = own.begin; i < own.end; ++i) {
     stage.parameters.push_back(whole.parameters[i]);
@@ -99,6 +102,28 @@ std::vector<Range> stages_between(const Architecture& whole, const std::vector<s
   }
   stages.push_back({begin, whole.layers.size()});
   return stages;
+}
+
+std::string cuts_in_words(const Architecture& whole, const std::vector<size_t>& cuts) {
+  std::string list;
+  for (const size_t cut : cuts)
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, whole.layers[cut].name);
+  return list.empty() ? "nowhere" : "before layer " + list;
+}
+
+std::vector<Range> given_stages(const Architecture& whole, const std::vector<size_t>& allowed,
+                                const std::vector<int64_t>& places, const char* key) {
+  std::vector<size_t> cuts;
+  for (const int64_t place : places) {
+    const auto cut = static_cast<size_t>(place);
+    if (std::find(allowed.begin(), allowed.end(), cut) == allowed.end() ||
+        (!cuts.empty() && cut <= cuts.back()))
+      throw ConfigError(key, fmt::format("{}: {} is no place to cut the model at, or is out of "
+                                         "order; it can be cut {}",
+                                         key, place, cuts_in_words(whole, allowed)));
+    cuts.push_back(cut);
+  }
+  return stages_between(whole, cuts);
 }
 
 size_t input_values(const Architecture& stage) {

@@ -109,6 +109,7 @@ class Examiner {
     job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
     return architecture;
   }
+  size_t samples() const { return data_ ? data_->splits.train.size() : 0; }
 
  private:
   std::string key_;
@@ -127,7 +128,8 @@ std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::st
     std::string refusal;
     try {
       const Architecture architecture = examiner.examine(candidate);
-      if (memory == Memory::kMustSuffice) validate_memory(candidate, architecture);
+      if (memory == Memory::kMustSuffice)
+        validate_memory(candidate, architecture, examiner.samples());
     } catch (const ConfigError& error) {
       if (!first) first = error;
       refusal = error.what();

@@ -40,10 +40,14 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
   EXPECT_EQ(compared.size(), variants) << "the job's own is one of them";
   for (const ComparedJob& candidate : compared) {
-    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo" ? 1 : 4);
+    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo"         ? 1
+                                             : candidate.job.strategy_kind == "early_exit" ? 2
+                                                                                           : 4);
     // Shared memory, racks and layers to cut between are not there; that is said, and is no error.
     const bool possible = candidate.job.name != "direct" && candidate.job.name != "hierarchical" &&
                           candidate.job.name != "hogwild" &&
+                          candidate.job.strategy_kind != "early_exit" &&
+                          candidate.job.strategy_kind != "scheduled" &&
                           (candidate.job.strategy_kind != "pipeline" ||
                            candidate.job.name == "pipeline-auto");  // that one makes copies
     EXPECT_EQ(candidate.refusal.empty(), possible) << candidate.job.name << candidate.refusal;

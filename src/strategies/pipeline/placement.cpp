@@ -17,13 +17,6 @@ namespace {
 
 bool is_interleaved(const PipelineConfig& config) { return config.schedule == "interleaved"; }
 
-std::string list_of_cuts(const Architecture& architecture, size_t shards) {
-  std::string list;
-  for (const size_t cut : shard_cuts(architecture, shards))
-    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, architecture.layers[cut].name);
-  return list.empty() ? "nowhere" : "before layer " + list;
-}
-
 // How many stages the settings ask for.
 size_t stage_count(const PipelineConfig& config, size_t nodes) {
   if (!config.stages.places.empty()) return config.stages.places.size() + 1;
@@ -75,11 +68,13 @@ void check_count(const PipelineConfig& config, const Plan& plan, const Placement
   if (stages > most)
     throw ConfigError(
         "strategy.stages",
-        fmt::format("strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
-                    "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
-                    config.kind, stages, plan.task.model.kind, most,
-                    placement.shards > 1 ? " outside of layers that are split" : "",
-                    list_of_cuts(plan.architecture, placement.shards), config.replicas_key()));
+        fmt::format(
+            "strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
+            "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
+            config.kind, stages, plan.task.model.kind, most,
+            placement.shards > 1 ? " outside of layers that are split" : "",
+            cuts_in_words(plan.architecture, shard_cuts(plan.architecture, placement.shards)),
+            config.replicas_key()));
 }
 
 // Refuses what cannot be split into as many shards, or would not be the same if it were.
@@ -108,23 +103,6 @@ void check_shards(const PipelineConfig& config, const Plan& plan, size_t shards)
                       fmt::format("task.model = \"{}\" has no layers that could be split into {} "
                                   "shards; use fewer, or a wider model",
                                   plan.task.model.kind, shards));
-}
-
-std::vector<Range> given_stages(const PipelineConfig& config, const Architecture& architecture,
-                                size_t shards) {
-  const std::vector<size_t> allowed = shard_cuts(architecture, shards);
-  std::vector<size_t> cuts;
-  for (const int64_t place : config.stages.places) {
-    const auto cut = static_cast<size_t>(place);
-    if (std::find(allowed.begin(), allowed.end(), cut) == allowed.end() ||
-        (!cuts.empty() && cut <= cuts.back()))
-      throw ConfigError("strategy.stages",
-                        fmt::format("strategy.stages: {} is no place to cut the model at, or is "
-                                    "out of order; it can be cut {}",
-                                    place, list_of_cuts(architecture, shards)));
-    cuts.push_back(cut);
-  }
-  return stages_between(architecture, cuts);
 }
 
 // What the pieces between neighbouring cuts cost as a part of each stage. A stage costs what its
@@ -300,8 +278,10 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
       placement.copies.empty() ? stage_count(config, placement.nodes) : placement.copies.size();
   check_count(config, plan, placement, count);
   choose_micro_batches(config, plan, placement);
-  placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
-                                                  : given_stages(config, plan.architecture, shards);
+  placement.stages = config.stages.places.empty()
+                         ? balanced_stages(config, plan, placement, count)
+                         : given_stages(plan.architecture, shard_cuts(plan.architecture, shards),
+                                        config.stages.places, "strategy.stages");
   return placement;
 }
 
