@@ -55,7 +55,7 @@ class ParameterServer : public Strategy {
   }
 
   StepCost step_cost(const Plan& plan) const override {
-    if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_.servers);
+    if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_);
     const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
     const auto count = static_cast<double>(plan.architecture.parameter_count);
     const auto workers = static_cast<double>(plan.cluster.workers);

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "sparse/keys.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_server/entry.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -18,12 +19,15 @@ constexpr size_t kFinalKeys = 1 << 18;
 
 }  // namespace
 
-// Keys go to the servers twice, rows come and gradients go; each batch touches the bias.
-StepCost row_step_cost(const Plan& plan, int64_t servers) {
+// Keys go to the shards twice, rows come and gradients go; each batch touches the bias. Every
+// server passes on what it updates: at most once for each push.
+StepCost row_step_cost(const Plan& plan, const Config& config) {
   const double gradient = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
   const auto width = static_cast<double>(plan.architecture.row_width);
   const auto workers = static_cast<double>(plan.cluster.workers);
-  const auto count = static_cast<double>(servers);
+  const auto count = static_cast<double>(shards_of(config));
+  const auto servers = static_cast<double>(config.servers);
+  const auto copies = static_cast<double>(config.replicas);
   const double samples = static_cast<double>(plan.task.global_batch) / workers;
   const double touched = std::min(static_cast<double>(plan.architecture.rows()),
                                   samples * plan.architecture.values_per_sample + 1);
@@ -32,10 +36,14 @@ StepCost row_step_cost(const Plan& plan, int64_t servers) {
           touched * (2 * sizeof(uint64_t) + width * gradient) + 2 * count * sizeof(Request),
       .messages = 5 * count,
       .extra_memory = touched * (sizeof(uint64_t) + width * (sizeof(float) + gradient))};
-  const StepCost server{
-      .bytes_sent = workers * (touched / count * width * sizeof(float) + 2 * sizeof(Reply)),
-      .messages = 3 * workers,
-      .extra_memory = worker.extra_memory};
+  const double shards = count / servers;  // of each
+  const double rows = workers * touched / servers;
+  const StepCost server{.bytes_sent = rows * width * sizeof(float) +
+                                      2 * workers * shards * sizeof(Reply) +
+                                      copies * (rows * (width * sizeof(float) + sizeof(uint64_t)) +
+                                                3 * workers * shards * sizeof(Entry)),
+                        .messages = workers * shards * (3 + 5 * copies),
+                        .extra_memory = worker.extra_memory};
   return server.bytes_sent > worker.bytes_sent ? server : worker;
 }
 

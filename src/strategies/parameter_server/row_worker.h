@@ -13,7 +13,7 @@
 namespace tutti::parameter_server {
 
 // What a step costs, of the rows that a batch touches on average.
-StepCost row_step_cost(const Plan& plan, int64_t servers);
+StepCost row_step_cost(const Plan& plan, const Config& config);
 
 class RowWorker : public Worker {
  public:
