@@ -27,6 +27,9 @@ class Model {
  public:
   // Called with each range whose gradients are final, last layers first. Must not block.
   using Ready = std::function<void(Range)>;
+  // Called before the forward pass of gradient() reads each range of parameters, first layers
+  // first. It may wait for them to arrive.
+  using Needed = std::function<void(Range)>;
 
   virtual ~Model() = default;
   virtual const Architecture& architecture() const = 0;
@@ -44,10 +47,17 @@ class Model {
   // These layers alone, over their part of this model's memory (stage.h). The model's `cuts` say
   // where they may begin and end. Nullptr for sparse models, which have one layer.
   virtual std::unique_ptr<StageModel> stage(Range layers) = 0;
+
+  // Empty, as it is at first: all parameters are there when gradient() is called.
+  void before_reading(Needed needed) { needed_ = std::move(needed); }
+
+ protected:
+  Needed needed_;
 };
 
 // The memory of a model, provided by the caller so that it can live in a shared window. Each span
-// holds parameter_count floats and outlives the model.
+// holds parameter_count floats and outlives the model. Nothing at all for a sparse model that is to
+// hold rows of its own (sparse_model.h).
 struct ModelMemory {
   std::span<float> parameters;
   std::span<float> gradients;
