@@ -38,6 +38,11 @@ void visit_file(Visitor& v, DataConfig& c) {
     v.field("columns", c.columns, "columns that predict, names with commas; empty: the label's");
     v.field("horizon", c.horizon, {1, 1 << 20}, "how many rows ahead the prediction is");
   }
+  if (c.kind == "libsvm")
+    v.field(
+        "keys", c.keys, {0, 9007199254740992},
+        "indices are keys of a sparse model, from 1 to this, whatever their gaps; 0: they number "
+        "features");
   if (is_table(c)) v.field("regression", c.regression, "predict a number, not a class");
   if (is_table(c) || c.kind == "series")
     v.field("standardise", c.standardise,

@@ -90,6 +90,9 @@ class Strategy {
   // True when it moves only the rows of a sparse model that a batch touches, and updates them one
   // by one; otherwise it treats all rows as one dense vector.
   virtual bool moves_rows() const { return false; }
+  // True when, besides, no node has all rows: a worker holds those of its batch alone, and in the
+  // end those that the data touches.
+  virtual bool spreads_rows() const { return false; }
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   // The layers that a worker has the parameters of while it trains. By default all.

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/random.h"
-#include "tests/strategies/parameter_server/runs.h"
+#include "tests/strategies/parameter_server/kills.h"
 
 namespace tutti {
 namespace {
@@ -28,25 +28,6 @@ Job replicated_job(int servers_count, int replicas, const std::string& consisten
                           cluster("virtual", kWorkers) +
                           Settings{"task.epochs=3", "cluster.timeout=20", "cluster.detect=0.05"} +
                           more);
-}
-
-double duration_s(Job job) {
-  double longest_s = 0;
-  for (const NodeReport& node : run_job(job).nodes) longest_s = std::max(longest_s, node.total_s);
-  return longest_s;
-}
-
-// Some different servers, at random moments of the run.
-void kill_servers(Job& job, int servers_count, int victims, double duration_s, Random& random) {
-  std::vector<int64_t> left;
-  for (int i = 0; i < servers_count; ++i) left.push_back(kWorkers + i);
-  for (int i = 0; i < victims; ++i) {
-    const auto pick = static_cast<std::ptrdiff_t>(random.below(left.size()));
-    job.cluster.faults.push_back({.kind = "crash",
-                                  .at_s = random.uniform() * duration_s,
-                                  .nodes = {left[static_cast<size_t>(pick)]}});
-    left.erase(left.begin() + pick);
-  }
 }
 
 constexpr int kShardsPerServer = 2;  // unless it is set
