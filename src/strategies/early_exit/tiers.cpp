@@ -39,7 +39,7 @@ double seconds_through(const std::vector<Range>& layers, const EarlyExitConfig& 
     seconds += own.forward_flops() / node_flops(plan.cluster, rank);
     if (tier + 1 < layers.size())
       seconds += static_cast<double>(output_values(own)) * static_cast<double>(config.bits) / 8 /
-                 link_bandwidth(plan.cluster);
+                 shared_bandwidth(plan.cluster, 1);
   }
   return seconds;
 }

@@ -238,8 +238,8 @@ void plan_copies(const PipelineConfig& config, const Plan& plan, Placement& plac
                       .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
                                       micro_batch_samples(plan, placement.micro_batches)});
   }
-  const ReplicatedPlan best = plan_replicated(pieces, placement.nodes, link_bandwidth(plan.cluster),
-                                              Synchronise::kAfterBatch);
+  const ReplicatedPlan best = plan_replicated(
+      pieces, placement.nodes, shared_bandwidth(plan.cluster, 1), Synchronise::kAfterBatch);
   size_t used = 0;
   for (const ReplicatedStage& stage : best.stages) {
     placement.stages.push_back(
