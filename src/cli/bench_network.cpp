@@ -261,20 +261,25 @@ void plan(std::vector<Case>& cases, double unshaped, int rounds) {
   }
 }
 
-// Pairs of topologies whose measured times differ enough to matter, and how many of them the
-// prediction puts in the right order.
+// Pairs of topologies whose measured times differ enough to matter, and those among them that the
+// prediction puts in the wrong order.
 struct Order {
-  int pairs = 0, right = 0;
+  int pairs = 0;
+  json wrong = json::array();
+  int right() const { return pairs - static_cast<int>(wrong.size()); }
 };
-Order order_of(const std::vector<Case>& cases) {
-  Order order;
+void add_order(Order& order, const std::vector<Case>& cases, int nodes, double bits_per_s) {
   for (const Case& a : cases)
     for (const Case& b : cases) {
       if (a.bytes != b.bytes || a.measured_s * (1 + kMatters) >= b.measured_s) continue;
       ++order.pairs;
-      order.right += a.predicted_s < b.predicted_s ? 1 : 0;
+      if (a.predicted_s < b.predicted_s) continue;
+      order.wrong.push_back({{"nodes", nodes},
+                             {"bits_per_s", bits_per_s},
+                             {"bytes", a.bytes},
+                             {"faster", a.topology},
+                             {"slower", b.topology}});
     }
-  return order;
 }
 
 std::string today() {
@@ -337,9 +342,7 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
                      bits_per_s / 1e6, c.bytes / 1'000'000, c.topology, c.measured_s * 1e3,
                      c.predicted_s * 1e3, error * 100);
       }
-      const Order here = order_of(kept);
-      order.pairs += here.pairs;
-      order.right += here.right;
+      add_order(order, kept, nodes, bits_per_s);
     }
   }
   const double mean = errors.empty() ? 0
@@ -350,9 +353,14 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
     fmt::print(
         "\n{} cases: mean absolute error {:.1f} %, worst {:.1f} %; order right in {} of {} "
         "pairs that differ by more than 10 %; {} cases left out\n",
-        errors.size(), mean * 100, worst * 100, order.right, order.pairs, left_out.size());
-  return {{"date", today()},      {"mean_absolute_error", mean},   {"worst_error", worst},
-          {"pairs", order.pairs}, {"pairs_in_order", order.right}, {"cases", cases},
+        errors.size(), mean * 100, worst * 100, order.right(), order.pairs, left_out.size());
+  return {{"date", today()},
+          {"mean_absolute_error", mean},
+          {"worst_error", worst},
+          {"pairs", order.pairs},
+          {"pairs_in_order", order.right()},
+          {"out_of_order", order.wrong},
+          {"cases", cases},
           {"left_out", left_out}};
 }
 

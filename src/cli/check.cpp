@@ -15,9 +15,10 @@ namespace tutti {
 int run_check(const JobOptions& options) {
   Job job = job_of(options);
   const auto [data, architecture] = prepare(job);
-  const Plan plan{job.task, job.cluster, job.optimizer, architecture};
+  validate_memory(job, architecture, data.splits.train.size());
+  const Plan plan{job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()};
   const StepCost cost = job.strategy->step_cost(plan);
-  const double memory = predicted_memory_bytes(job, architecture);
+  const double memory = predicted_memory_bytes(job, architecture, plan.samples);
   const int64_t steps = predicted_steps(job, data);
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
   if (options.json) {
@@ -54,10 +55,6 @@ int run_check(const JobOptions& options) {
       "by a node\n",
       steps, human_quantity(memory, Unit::kBytes), human_quantity(cost.bytes_sent, Unit::kBytes),
       cost.messages);
-  if (job.cluster.fabric == "virtual" && memory > job.cluster.memory_bytes)
-    fmt::print("warning   a worker needs {}, more than cluster.memory = {}\n",
-               human_quantity(memory, Unit::kBytes),
-               human_quantity(job.cluster.memory_bytes, Unit::kBytes));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "jobs/parameters_file.h"
 #include "jobs/plugins.h"
 #include "jobs/run_folder.h"
+#include "models/sparse_model.h"
 
 namespace tutti {
 namespace {
@@ -35,7 +37,26 @@ std::string csv_field(const std::string& text) {
   return result + "\"";
 }
 
-Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples) {
+// The rows that the batch touches; those that training never met are as they start.
+void hold_rows(SparseModel& model, const Batch& batch, const Rows& rows, uint64_t seed) {
+  const Architecture& architecture = model.architecture();
+  std::vector<uint64_t> keys;
+  touched_rows(architecture, batch, keys);
+  model.hold(keys);
+  const size_t width = architecture.row_width;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::span<float> row = model.parameters().subspan(i * width, width);
+    const auto found = std::lower_bound(rows.keys.begin(), rows.keys.end(), keys[i]);
+    if (found == rows.keys.end() || *found != keys[i])
+      initial_row(architecture, seed, keys[i], row);
+    else
+      std::copy_n(rows.values.begin() + (found - rows.keys.begin()) * std::ptrdiff_t(width), width,
+                  row.begin());
+  }
+}
+
+Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples,
+                        const std::function<void(const Batch&)>& prepare) {
   const bool classify = model.architecture().classification;
   const auto outputs = static_cast<size_t>(model.architecture().outputs);
   const auto positions = static_cast<size_t>(model.architecture().positions);
@@ -46,6 +67,7 @@ Predictions predict_all(Model& model, const Dataset& dataset, std::span<const ui
   for (size_t begin = 0; begin < samples.size(); begin += kBatch) {
     const auto part = samples.subspan(begin, std::min(kBatch, samples.size() - begin));
     dataset.gather(part, batch);
+    prepare(batch);
     std::vector<float> scores(part.size() * positions * outputs);
     model.predict(batch, scores);
     const Evaluation evaluation = model.evaluate(batch);
@@ -74,6 +96,12 @@ int run_predict(const PredictOptions& options) {
     throw ConfigError(
         "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
   Job job = load_job(options.run + "/job.toml", {});
+  if (job.strategy_kind == "early_exit")
+    throw ConfigError("RUN",
+                      fmt::format("{}: is a run of strategy.kind = \"early_exit\", whose exits and "
+                                  "rounded activations are not in parameters.safetensors; its "
+                                  "run.json has what it answered on the test samples",
+                                  options.run));
   const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",
@@ -82,8 +110,15 @@ int run_predict(const PredictOptions& options) {
   Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
   trained_on.dataset = dataset_for(job.task.model, trained_on.dataset);
   const Architecture architecture = make_architecture(job.task.model, *trained_on.dataset);
-  Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
-  load_parameters(options.run + "/parameters.safetensors", architecture, parameters.span());
+  const std::string path = options.run + "/parameters.safetensors";
+  const bool some = architecture.row_width > 0 && holds_some_rows(path);
+  const size_t floats = some ? 0 : architecture.parameter_count;
+  Buffer<float> parameters(floats), gradients(floats);
+  Rows rows;
+  if (some)
+    rows = load_rows(path, architecture);
+  else
+    load_parameters(path, architecture, parameters.span());
 
   PredictionData data{trained_on.dataset, true};
   std::vector<uint32_t> samples = trained_on.splits.test;
@@ -95,7 +130,10 @@ int run_predict(const PredictOptions& options) {
   }
   const auto model = load_models(architecture, 1)(
       architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
-  const Predictions predictions = predict_all(*model, *data.dataset, samples);
+  const auto prepare = [&](const Batch& batch) {
+    if (some) hold_rows(dynamic_cast<SparseModel&>(*model), batch, rows, job.task.seed);
+  };
+  const Predictions predictions = predict_all(*model, *data.dataset, samples, prepare);
   const std::string metric = architecture.classification ? "accuracy" : "mse";
   const auto count = static_cast<double>(std::max<size_t>(1, predictions.count));
   const double quality =

@@ -72,6 +72,7 @@ void raise_all(std::span<std::byte* const> buffers, size_t count) {
 
 const Reduction kMaximumFloat{"maximum of floats", sizeof(float), raise, raise_all};
 const Reduction kSumFloat{"sum of floats", sizeof(float), add<float>, add_all<float>};
+const Reduction kSumDouble{"sum of doubles", sizeof(double), add<double>, add_all<double>};
 const Reduction kSumInt64{"sum of integers", sizeof(int64_t), add<int64_t>, add_all<int64_t>};
 const Reduction kSumExact{"exact sum", sizeof(ExactSum), add<ExactSum>, add_all<ExactSum>};
 

@@ -18,6 +18,7 @@ struct Reduction {
 
 extern const Reduction kSumFloat;
 extern const Reduction kMaximumFloat;
+extern const Reduction kSumDouble;
 extern const Reduction kSumInt64;
 extern const Reduction kSumExact;  // elements are ExactSum, see exact_sum.h
 

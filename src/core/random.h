@@ -26,6 +26,7 @@ enum class Stream : uint32_t {
   kTest,
   kGossip,
   kClients,
+  kCoordinates,
 };
 
 class Random {

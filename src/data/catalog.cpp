@@ -38,6 +38,11 @@ void visit_file(Visitor& v, DataConfig& c) {
     v.field("columns", c.columns, "columns that predict, names with commas; empty: the label's");
     v.field("horizon", c.horizon, {1, 1 << 20}, "how many rows ahead the prediction is");
   }
+  if (c.kind == "libsvm")
+    v.field(
+        "keys", c.keys, {0, 9007199254740992},
+        "indices are keys of a sparse model, from 1 to this, whatever their gaps; 0: they number "
+        "features");
   if (is_table(c)) v.field("regression", c.regression, "predict a number, not a class");
   if (is_table(c) || c.kind == "series")
     v.field("standardise", c.standardise,
@@ -64,6 +69,10 @@ void visit_synthetic(Visitor& v, DataConfig& c) {
     v.field("noise", c.noise, kNotNegative, "deviation of the samples from the centre of a class");
   } else {
     v.field("noise", c.noise, kNotNegative, "deviation of the noise on the targets");
+    v.field("correlation", c.correlation, {0, 0.9999}, "between the features of a group");
+    v.field("group", c.group, kAtLeastOne, "features in a group, one beside the other");
+    v.field("informative", c.informative, kNotNegative,
+            "features whose weight is not zero, spread evenly; 0: all");
   }
 }
 

@@ -15,7 +15,7 @@ namespace tutti {
 // Samples of which most values are zero: only the others are kept, row by row.
 struct SparseRows {
   std::vector<size_t> begins = {0};  // of each row in `columns` and `values`, and the end
-  std::vector<uint32_t> columns;
+  std::vector<uint64_t> columns;
   std::vector<float> values;
 };
 
@@ -81,9 +81,13 @@ struct DataConfig {
   int64_t features = 32;    // synthetic: how many
   int64_t classes = 10;     // synthetic-classes: how many
   double noise = 0.1;       // synthetic: deviation of the targets, or from the centre of a class
+  double correlation = 0;   // synthetic-linear: between the features of a group
+  int64_t group = 8;        // synthetic-linear: features in a group
+  int64_t informative = 0;  // synthetic-linear: features that matter; 0: all
   int64_t users = 200;      // synthetic-ratings: how many
   int64_t items = 100;      // synthetic-ratings: how many
   int64_t rank = 4;         // synthetic-ratings: of the matrix that they are drawn from
+  int64_t keys = 0;         // libsvm: indices are keys up to this; 0: they number features
   int64_t limit = 0;        // use only the first samples of each split; 0: all
   // Share of the training samples kept for measuring the target. Negative: the default of the kind,
   // 5,000 of 60,000 for fashion-mnist and a tenth for the others.

@@ -25,7 +25,8 @@ struct Content {
   SparseRows rows;
   ClassTexts classes;
   std::vector<float> targets;
-  uint32_t width = 0;       // the largest index
+  double most = kMostFeatures;
+  uint64_t width = 0;       // the largest index
   std::string width_place;  // where it stands
 };
 
@@ -51,15 +52,15 @@ void read_label(std::string_view word, bool regression, const TextLines& lines, 
 }
 
 void read_features(std::string_view rest, const TextLines& lines, Content& content) {
-  uint32_t last = 0;
+  uint64_t last = 0;
   for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
     const size_t colon = word.find(':');
     const auto index =
         colon == std::string_view::npos ? std::nullopt : number_in(word.substr(0, colon));
-    if (!index || *index != std::floor(*index) || *index < 1 || *index > kMostFeatures)
+    if (!index || *index != std::floor(*index) || *index < 1 || *index > content.most)
       throw DataError(fmt::format("{}{} is not index:value with an index from 1 to {}",
-                                  lines.place(), quoted(word), kMostFeatures));
-    const auto column = static_cast<uint32_t>(*index);
+                                  lines.place(), quoted(word), content.most));
+    const auto column = static_cast<uint64_t>(*index);
     if (column <= last)
       throw DataError(fmt::format("{}index {} follows index {}; indices must ascend", lines.place(),
                                   column, last));
@@ -92,17 +93,20 @@ void read_file(const std::string& path, bool regression, Content& content) {
 
 Source read_libsvm(const DataConfig& config) {
   Content content;
+  if (config.keys > 0) content.most = static_cast<double>(config.keys);
   read_file(config.path, config.regression, content);
   const size_t test_from = content.rows.begins.size() - 1;
   if (!config.test_path.empty()) read_file(config.test_path, config.regression, content);
-  if (content.width > kSurelyPlausible + content.rows.values.size())
+  if (config.keys == 0 && content.width > kSurelyPlausible + content.rows.values.size())
     throw DataError(
         fmt::format("{}index {} is larger than {} values in the file make plausible; correct it, "
-                    "or number the features without gaps",
+                    "number the features without gaps, or set task.data.keys if they are keys of a "
+                    "sparse model",
                     content.width_place, content.width, content.rows.values.size()));
   Answers answers = config.regression ? Answers{} : content.classes.answers();
   if (config.regression) answers.targets = std::move(content.targets);
-  const int64_t width = std::max<int64_t>(1, content.width);
+  const auto largest = static_cast<int64_t>(content.width);
+  const int64_t width = config.keys > 0 ? config.keys : std::max<int64_t>(1, largest);
   return {make_sparse_table(width, std::move(content.rows), std::move(answers)), test_from};
 }
 

@@ -67,8 +67,7 @@ Source read_ratings(const DataConfig& config) {
   }
   if (answers.targets.empty())
     throw DataError(fmt::format("{}: there are no ratings", config.path));
-  for (size_t i = 1; i < rows.columns.size(); i += 2)
-    rows.columns[i] += static_cast<uint32_t>(users.size());
+  for (size_t i = 1; i < rows.columns.size(); i += 2) rows.columns[i] += users.size();
   const size_t count = answers.targets.size();
   const auto width = static_cast<int64_t>(users.size() + items.size());
   return {make_sparse_table(width, std::move(rows), std::move(answers)), count};

@@ -39,7 +39,7 @@ class SparseTable : public Dataset {
   size_t memory_bytes() const override {
     const auto& [width, rows, answers] = *content_;
     return rows.begins.size() * sizeof(size_t) +
-           rows.values.size() * (sizeof(float) + sizeof(uint32_t)) +
+           rows.values.size() * (sizeof(float) + sizeof(uint64_t)) +
            answers.labels.size() * sizeof(int32_t) + answers.targets.size() * sizeof(float);
   }
 

@@ -2,6 +2,9 @@
 // set starts with the samples of a smaller one.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/error.h"
 #include "core/random.h"
 #include "data/readers.h"
@@ -13,6 +16,7 @@ namespace {
 constexpr uint32_t kOptimum = 0;
 constexpr uint32_t kSamples = 1;
 constexpr uint32_t kCentres = 2;
+constexpr uint32_t kFactors = 3;
 
 void refuse_huge(const DataConfig& config) {
   constexpr int64_t kMost = int64_t{1} << 32;
@@ -29,6 +33,15 @@ std::vector<float> synthetic_optimum(const DataConfig& config, uint64_t seed) {
   Random random(seed, Stream::kSynthetic, kOptimum);
   std::vector<float> weights(static_cast<size_t>(config.features) + 1);
   for (float& weight : weights) weight = static_cast<float>(random.normal());
+  const int64_t wanted = std::min(config.informative, config.features);
+  if (wanted == 0) return weights;
+  int64_t next = 0;  // of those that matter
+  for (int64_t j = 0; j < config.features; ++j) {
+    if (next < wanted && j == next * config.features / wanted)
+      ++next;
+    else
+      weights[static_cast<size_t>(j)] = 0;
+  }
   return weights;
 }
 
@@ -40,11 +53,15 @@ Source make_synthetic_linear(const DataConfig& config, uint64_t seed) {
   std::vector<float> features(count * width);
   Answers answers;
   answers.targets.resize(count);
+  // The features of a group have a normal number in common.
+  const double common = std::sqrt(config.correlation), own = std::sqrt(1 - config.correlation);
   for (size_t i = 0; i < count; ++i) {
     Random random(seed, Stream::kSynthetic, kSamples, static_cast<uint32_t>(i));
-    double target = optimum[width];
+    Random factors(seed, Stream::kSynthetic, kFactors, static_cast<uint32_t>(i));
+    double target = optimum[width], factor = 0;
     for (size_t j = 0; j < width; ++j) {
-      const auto value = static_cast<float>(random.normal());
+      if (common > 0 && j % static_cast<size_t>(config.group) == 0) factor = factors.normal();
+      const auto value = static_cast<float>(own * random.normal() + common * factor);
       features[i * width + j] = value;
       target += double{optimum[j]} * double{value};
     }

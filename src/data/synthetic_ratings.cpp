@@ -40,8 +40,8 @@ Source make_synthetic_ratings(const DataConfig& config, uint64_t seed) {
     const float* const q = factors.data() + item * (rank + 1);
     double rating = kMean + double{p[0]} + double{q[0]} + config.noise * random.normal();
     for (size_t f = 1; f <= rank; ++f) rating += double{p[f]} * double{q[f]};
-    rows.columns.push_back(static_cast<uint32_t>(user));
-    rows.columns.push_back(static_cast<uint32_t>(item));
+    rows.columns.push_back(static_cast<uint64_t>(user));
+    rows.columns.push_back(static_cast<uint64_t>(item));
     rows.values.insert(rows.values.end(), {1.0F, 1.0F});
     rows.begins.push_back(rows.columns.size());
     answers.targets.push_back(static_cast<float>(rating));

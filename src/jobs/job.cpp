@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/units.h"
+#include "models/sparse_model.h"
 #include "sparse/row_optimizer.h"
 
 namespace tutti {
@@ -96,20 +98,43 @@ namespace {
 
 // Strategies that know only dense vectors move all rows at every step.
 void validate_rows(const Job& job, const Architecture& architecture) {
-  constexpr size_t kMostDense = size_t{1} << 22;
-  if (architecture.row_width == 0 || job.strategy->moves_rows() ||
-      architecture.parameter_count <= kMostDense)
+  constexpr size_t kMostShared = size_t{1} << 32;  // by workers that read and write rows in place
+  const size_t most = job.strategy->moves_rows() ? kMostShared : kMostFlat;
+  if (architecture.row_width == 0 || job.strategy->spreads_rows() ||
+      architecture.parameter_count <= most)
     return;
-  throw ConfigError("strategy.kind",
-                    fmt::format("strategy.kind = \"{}\" moves all {} parameters of task.model = "
-                                "\"{}\" at every step, more than {} make sense; use "
-                                "parameter_server or hogwild, which move the rows that a batch "
-                                "touches",
-                                job.strategy_kind, architecture.parameter_count,
-                                job.task.model.kind, kMostDense));
+  if (job.strategy->moves_rows())
+    throw ConfigError(
+        "strategy.kind",
+        fmt::format("strategy.kind = \"{}\" keeps all {} parameters of task.model = "
+                    "\"{}\" in one memory, more than {}; use parameter_server, whose "
+                    "workers hold the rows of their batch",
+                    job.strategy_kind, architecture.parameter_count, job.task.model.kind, most));
+  throw ConfigError(
+      "strategy.kind",
+      fmt::format("strategy.kind = \"{}\" moves all {} parameters of task.model = "
+                  "\"{}\" at every step, more than {} make sense; use "
+                  "parameter_server or hogwild, which move the rows that a batch "
+                  "touches",
+                  job.strategy_kind, architecture.parameter_count, job.task.model.kind, most));
 }
 
 }  // namespace
+
+void validate_memory(const Job& job, const Architecture& architecture, size_t samples) {
+  if (job.cluster.fabric != "virtual") return;
+  const double bytes =
+      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture, samples});
+  if (bytes <= job.cluster.memory_bytes) return;
+  throw ConfigError(
+      "cluster.memory",
+      fmt::format("{}a worker of strategy.kind = \"{}\" needs {} for its part of {} parameters, of "
+                  "the optimizer and of a batch, more than cluster.memory = {}; raise it, or split "
+                  "the model: `tutti advise` says how it would fit",
+                  place_of(job, "cluster.memory"), job.strategy_kind,
+                  human_quantity(bytes, Unit::kBytes), architecture.parameter_count,
+                  human_quantity(job.cluster.memory_bytes, Unit::kBytes)));
+}
 
 Prepared prepare(const Job& job) {
   try {

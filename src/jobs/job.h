@@ -59,6 +59,9 @@ struct Prepared {
 // Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
 // and the key at fault.
 Prepared prepare(const Job& job);
+// Throws ConfigError, with the numbers, when a worker needs more memory than the nodes of a virtual
+// cluster have.
+void validate_memory(const Job& job, const Architecture& architecture, size_t samples);
 
 // A setting as documented. `table` is empty for those outside of any.
 struct Setting {

@@ -138,7 +138,8 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
               .folder = record.folder,
               .progress = options.progress,
               .total_steps = predicted_steps(job, data),
-              .predicted_memory_bytes = predicted_memory_bytes(job, architecture)};
+              .predicted_memory_bytes =
+                  predicted_memory_bytes(job, architecture, data.splits.train.size())};
   const double load_s = seconds_since(start);
   const auto fabric =
       make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed, recruit(job, data));
@@ -166,6 +167,7 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
   const auto start = std::chrono::steady_clock::now();
   const Prepared prepared = prepare(job);
+  validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
   const double data_s = seconds_since(start);
   return run(job, prepared, data_s, options, stop);
 }

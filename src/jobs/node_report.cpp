@@ -110,7 +110,8 @@ std::string to_text(const NodeReport& r) {
               {"traffic", r.traffic},
               {"step_ends", r.step_ends},
               {"timeline", timeline},
-              {"extra", {{"series", extra_series(r.extra)},
+              {"extra",
+               {{"series", extra_series(r.extra)},
                 {"figures", r.extra.figures},
                 {"tables", extra_tables(r.extra)}}}}
       .dump();

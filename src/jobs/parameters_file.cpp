@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -28,6 +30,92 @@ std::vector<float> exported(const Parameter& parameter, std::span<const float> f
       fmt::format("{}: {}; it is not the parameters of this run, or it is damaged", path, problem));
 }
 
+constexpr const char* kKeys = "rows.keys";
+
+// The header of the file: how long it is, then JSON, so that the data is aligned to 8 bytes.
+std::string text_of(const json& header) {
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string content(sizeof(uint64_t), '\0');
+  const uint64_t length = text.size();
+  std::memcpy(content.data(), &length, sizeof(length));
+  return content + text;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+    std::error_code failed;
+    size_ = std::filesystem::file_size(path, failed);
+    if (!file_ || failed) throw DataError(fmt::format("{}: cannot be read", path));
+    uint64_t length = 0;
+    file_.read(reinterpret_cast<char*>(&length), sizeof(length));
+    if (!file_ || length > size_ - sizeof(length))
+      refuse(path, "its header is longer than the file");
+    std::string text(length, '\0');
+    file_.read(text.data(), static_cast<std::streamsize>(length));
+    header_ = json::parse(text, nullptr, false);
+    if (!file_ || !header_.is_object()) refuse(path, "its header is not JSON");
+    data_begin_ = sizeof(length) + length;
+  }
+
+  bool has(const std::string& name) const { return header_.contains(name); }
+  size_t tensors() const { return header_.size() - header_.count("__metadata__"); }
+  json shape_of(const std::string& name) const {
+    const json entry = header_.value(name, json());
+    return entry.is_object() ? entry.value("shape", json()) : json();
+  }
+
+  // Sizes are checked before memory is taken.
+  template <class T>
+  std::vector<T> read(const std::string& name, const char* type, const json& shape,
+                      uint64_t count) {
+    const json entry = header_.value(name, json());
+    const uint64_t bytes = count * sizeof(T);
+    if (!entry.is_object() || entry.value("dtype", json()) != type ||
+        entry.value("shape", json()) != shape)
+      refuse(path_, fmt::format("it has no {} tensor '{}' of the right shape", type, name));
+    const json offsets = entry.value("data_offsets", json());
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+        !offsets[1].is_number_unsigned() ||
+        offsets[0].get<uint64_t>() > offsets[1].get<uint64_t>() ||
+        offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>() != bytes ||
+        offsets[1].get<uint64_t>() > size_ - data_begin_)
+      refuse(path_, fmt::format("tensor '{}' lies outside of it", name));
+    std::vector<T> values(count);
+    file_.seekg(static_cast<std::streamoff>(data_begin_ + offsets[0].get<uint64_t>()));
+    file_.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(bytes));
+    if (!file_) refuse(path_, "it is truncated");
+    return values;
+  }
+
+ private:
+  std::string path_;
+  std::ifstream file_;
+  uint64_t size_ = 0, data_begin_ = 0;
+  json header_;
+};
+
+class Sha256 {
+ public:
+  Sha256() { crypto_hash_sha256_init(&state_); }
+  template <class T>
+  void add(std::span<const T> values) {
+    crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char*>(values.data()),
+                              values.size_bytes());
+  }
+  std::string text() {
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_final(&state_, digest);
+    std::string text;
+    for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
+    return text;
+  }
+
+ private:
+  crypto_hash_sha256_state state_;
+};
+
 }  // namespace
 
 void save_parameters(const std::string& path, const Architecture& architecture,
@@ -41,12 +129,7 @@ void save_parameters(const std::string& path, const Architecture& architecture,
         {"dtype", "F32"}, {"shape", parameter.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the format aligns the data to 8 bytes
-  std::string content(sizeof(uint64_t), '\0');
-  const uint64_t length = text.size();
-  std::memcpy(content.data(), &length, sizeof(length));
-  content += text;
+  std::string content = text_of(header);
   for (const Parameter& parameter : architecture.parameters) {
     const std::vector<float> values = exported(parameter, parameters);
     content.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
@@ -56,54 +139,65 @@ void save_parameters(const std::string& path, const Architecture& architecture,
 
 void load_parameters(const std::string& path, const Architecture& architecture,
                      std::span<float> parameters) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code failed;
-  const uint64_t size = std::filesystem::file_size(path, failed);
-  if (!file || failed) throw DataError(fmt::format("{}: cannot be read", path));
-  uint64_t length = 0;
-  file.read(reinterpret_cast<char*>(&length), sizeof(length));
-  if (!file || length > size - sizeof(length)) refuse(path, "its header is longer than the file");
-  std::string text(length, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(length));
-  const json header = json::parse(text, nullptr, false);
-  if (!file || !header.is_object()) refuse(path, "its header is not JSON");
-  const uint64_t data_begin = sizeof(length) + length;
-  if (header.size() - header.count("__metadata__") != architecture.parameters.size())
+  Reader reader(path);
+  if (reader.tensors() != architecture.parameters.size())
     refuse(path, "it holds tensors that this model has not");
-  for (const Parameter& parameter : architecture.parameters) {
-    const json entry = header.value(parameter.name, json());
-    const uint64_t bytes = parameter.range.size() * sizeof(float);
-    if (!entry.is_object() || entry.value("dtype", json()) != "F32" ||
-        entry.value("shape", json()) != json(parameter.shape))
-      refuse(path, fmt::format("it has no F32 tensor '{}' of the right shape", parameter.name));
-    const json offsets = entry.value("data_offsets", json());
-    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
-        !offsets[1].is_number_unsigned() ||
-        offsets[0].get<uint64_t>() > offsets[1].get<uint64_t>() ||
-        offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>() != bytes ||
-        offsets[1].get<uint64_t>() > size - data_begin)
-      refuse(path, fmt::format("tensor '{}' lies outside of it", parameter.name));
-    std::vector<float> values(parameter.range.size());
-    file.seekg(static_cast<std::streamoff>(data_begin + offsets[0].get<uint64_t>()));
-    file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(bytes));
-    if (!file) refuse(path, "it is truncated");
-    import_parameter(parameter, values, parameters);
-  }
+  for (const Parameter& parameter : architecture.parameters)
+    import_parameter(
+        parameter,
+        reader.read<float>(parameter.name, "F32", json(parameter.shape), parameter.range.size()),
+        parameters);
 }
 
 std::string parameters_sha256(const Architecture& architecture, std::span<const float> parameters) {
-  crypto_hash_sha256_state state;
-  crypto_hash_sha256_init(&state);
-  for (const Parameter& parameter : architecture.parameters) {
-    const std::vector<float> values = exported(parameter, parameters);
-    crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(values.data()),
-                              values.size() * sizeof(float));
-  }
-  unsigned char digest[crypto_hash_sha256_BYTES];
-  crypto_hash_sha256_final(&state, digest);
-  std::string text;
-  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
+  Sha256 sum;
+  for (const Parameter& parameter : architecture.parameters)
+    sum.add(std::span<const float>(exported(parameter, parameters)));
+  return sum.text();
+}
+
+void save_rows(const std::string& path, const Architecture& architecture,
+               std::span<const uint64_t> keys, std::span<const float> values) {
+  const Parameter& parameter = architecture.parameters.front();
+  json header = json::object();
+  header["__metadata__"] = {{"format", "pt"}, {"model", architecture.kind}};
+  header[kKeys] = {
+      {"dtype", "I64"}, {"shape", {keys.size()}}, {"data_offsets", {0, keys.size_bytes()}}};
+  header[parameter.name] = {
+      {"dtype", "F32"},
+      {"shape", {keys.size(), architecture.row_width}},
+      {"data_offsets", {keys.size_bytes(), keys.size_bytes() + values.size_bytes()}}};
+  std::string content = text_of(header);
+  content.append(reinterpret_cast<const char*>(keys.data()), keys.size_bytes());
+  content.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  write_file(path, content);
+}
+
+Rows load_rows(const std::string& path, const Architecture& architecture) {
+  Reader reader(path);
+  const json shape = reader.shape_of(kKeys);
+  if (!shape.is_array() || shape.size() != 1 || !shape[0].is_number_unsigned())
+    refuse(path, "its keys are not a list");
+  const auto count = shape[0].get<uint64_t>();
+  if (count > architecture.rows()) refuse(path, "it has more rows than there are keys");
+  Rows rows;
+  rows.keys = reader.read<uint64_t>(kKeys, "I64", shape, count);
+  rows.values =
+      reader.read<float>(architecture.parameters.front().name, "F32",
+                         json({count, architecture.row_width}), count * architecture.row_width);
+  if (std::adjacent_find(rows.keys.begin(), rows.keys.end(), std::greater_equal<>()) !=
+      rows.keys.end())
+    refuse(path, "its keys do not ascend");
+  return rows;
+}
+
+bool holds_some_rows(const std::string& path) { return Reader(path).has(kKeys); }
+
+std::string rows_sha256(std::span<const uint64_t> keys, std::span<const float> values) {
+  Sha256 sum;
+  sum.add(keys);
+  sum.add(values);
+  return sum.text();
 }
 
 }  // namespace tutti

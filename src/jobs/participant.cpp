@@ -15,6 +15,7 @@
 #include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "models/sparse_model.h"
 #include "models/stage.h"
 #include "strategies/compute.h"
 
@@ -118,9 +119,7 @@ class Participant {
     }
     if (diary_) diary_->end();
     finish_report();
-    if (is_first_worker() && !stage_.folder.empty() && !node_.clock().cost_only())
-      save_parameters(stage_.folder + "/parameters.safetensors", stage_.architecture,
-                      model_->parameters());
+    if (is_first_worker() && !stage_.folder.empty() && !node_.clock().cost_only()) save();
     log_.info("done");
     return to_text(report_);
   }
@@ -132,7 +131,7 @@ class Participant {
     log_.info(fmt::format("rank {} of {}, {}, {} parameters", node_.endpoint().rank(),
                           node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
                           count));
-    parameters_ = Buffer<float>(count);
+    parameters_ = Buffer<float>(spreads_rows() ? 0 : count);
     std::span<float> gradients;
     Window* window = nullptr;
     if (const size_t bytes = job.strategy->window_bytes(plan())) {
@@ -143,13 +142,11 @@ class Participant {
             "this strategy sums in shared memory, but the nodes are on several hosts");
       gradients = values_in<float>(window->of(node_.endpoint().rank())).first(count);
     } else {
-      gradients_ = Buffer<float>(count);
+      gradients_ = Buffer<float>(parameters_.size());
       gradients = gradients_.span();
     }
     const bool arithmetic = !node_.clock().cost_only();
-    // A sparse model's server makes rows as they are touched.
-    const bool lazily = stage_.architecture.row_width > 0 && !is_worker();
-    if (arithmetic && !lazily) initialise_own();
+    if (arithmetic && !spreads_rows()) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
         {job.task.seed, static_cast<int>(job.cluster.threads)});
@@ -159,12 +156,31 @@ class Participant {
     watch_.trace(node_.endpoint().size() <= kMostTimelines);
     if (counters_) counters_->sample();
     joules_before_ = counters_ ? counters_->joules() : 0;
-    Context context = make_context(window);
-    job.strategy->run(context);
-    members_ = context.members;
+    context_.emplace(make_context(window));
+    job.strategy->run(*context_);
+    members_ = context_->members;
     trained_s_ = node_.clock().now();
     note_traffic();
     watch_.enter(Phase::kOther);
+  }
+
+  // Servers make the rows of a sparse model as they are touched; a worker's model holds some.
+  bool spreads_rows() const {
+    return stage_.architecture.row_width > 0 && stage_.job.strategy->spreads_rows();
+  }
+
+  std::span<const uint64_t> held_keys() const {
+    const auto* const sparse = dynamic_cast<const SparseModel*>(model_.get());
+    if (!sparse || sparse->held().size() == stage_.architecture.rows()) return {};
+    return sparse->held();
+  }
+
+  void save() const {
+    const std::string path = stage_.folder + "/parameters.safetensors";
+    if (const auto keys = held_keys(); !keys.empty())
+      save_rows(path, stage_.architecture, keys, model_->parameters());
+    else
+      save_parameters(path, stage_.architecture, model_->parameters());
   }
 
   // Where a node has some of the layers alone, the memory of the others is not touched.
@@ -187,7 +203,7 @@ class Participant {
   // Once trained, those that are still members have agreed on all of them.
   bool knows_parameters() const {
     if (!model_ || !is_worker() || node_.clock().cost_only()) return false;
-    if (trained_s_ == 0) return has_all_layers();
+    if (trained_s_ == 0) return has_all_layers() && !spreads_rows();
     return std::find(members_.begin(), members_.end(), node_.endpoint().rank()) != members_.end();
   }
 
@@ -257,6 +273,7 @@ class Participant {
   // its traffic.
   void measure_test() {
     if (stage_.data.splits.test.empty() || !is_worker()) return;
+    if (context_->test) return measure_test_by_strategy();
     Recorder unused;
     Stopwatch untimed(node_.clock());
     Context context{node_,
@@ -272,6 +289,13 @@ class Participant {
                     members_};
     // The only one of its part: asynchronous workers have not taken the same number of steps.
     const double quality = test_quality(context, Tag(Purpose::kEvaluation, 0, kTestPart));
+    if (!std::isnan(quality)) report_.test_quality = quality;
+  }
+
+  void measure_test_by_strategy() {
+    const Stopwatch trained = watch_;
+    const double quality = context_->test();
+    watch_ = trained;
     if (!std::isnan(quality)) report_.test_quality = quality;
   }
 
@@ -330,8 +354,11 @@ class Participant {
     }
     if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
-    if (knows_parameters())
-      report_.parameters_sha256 = parameters_sha256(stage_.architecture, parameters_.span());
+    if (!knows_parameters()) return;
+    const std::span<const uint64_t> keys = held_keys();
+    report_.parameters_sha256 = keys.empty()
+                                    ? parameters_sha256(stage_.architecture, model_->parameters())
+                                    : rows_sha256(keys, model_->parameters());
   }
 
   // The error under way, saying at which step it happened.
@@ -366,6 +393,7 @@ class Participant {
   std::vector<Rank> members_;
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
+  std::optional<Context> context_;  // refers to all of the above
 };
 
 }  // namespace

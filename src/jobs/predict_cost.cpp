@@ -5,11 +5,12 @@
 
 namespace tutti {
 
-double predicted_memory_bytes(const Job& job, const Architecture& architecture) {
-  return job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+double predicted_memory_bytes(const Job& job, const Architecture& architecture, size_t samples) {
+  return job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture, samples});
 }
 
 int64_t predicted_steps(const Job& job, const Data& data) {
+  if (const int64_t known = job.strategy->steps(job.task, data)) return known;
   const Schedule schedule(job.optimizer, job.task.global_batch, job.task.epochs);
   const auto samples = static_cast<int64_t>(data.splits.train.size());
   int64_t steps = 0;

@@ -225,6 +225,9 @@ std::string summary(const RunRecord& record, Job& job) {
         sum(record.nodes, [](const NodeReport& n) { return double(n.messages); }), record.joules,
         record.energy_method.substr(0, record.energy_method.find(' ')));
   }
+  for (const NodeReport& node : record.nodes)
+    for (const auto& [name, value] : node.extra.figures)
+      text += fmt::format("figure    {} {:.4g}\n", name, value);
   return text + fmt::format("run       {}\n", record.folder);
 }
 

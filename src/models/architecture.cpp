@@ -30,7 +30,8 @@ double Architecture::training_flops() const { return 3 * forward_flops(); }
 
 // The input and what each layer leaves behind: relu, add, positions and sums over shards work in
 // place, flattening and skips are views, pooling also remembers where each maximum was (32 bits),
-// norms two numbers for each mean, and attention its weights.
+// norms two numbers for each mean; attention turns its input around, and keeps its weights before
+// and after the softmax and what they weighed for each head.
 double Architecture::activation_bytes() const {
   double floats = static_cast<double>(elements(input));
   for (const Layer& layer : layers) {
@@ -54,7 +55,9 @@ double Architecture::activation_bytes() const {
         floats += size + 2 * size / static_cast<double>(layer.output.back());
         break;
       case LayerKind::kAttention:
-        floats += size + static_cast<double>(layer.groups * layer.input[0] * layer.input[0]);
+        floats +=
+            2 * size + static_cast<double>(elements(layer.input) +
+                                           2 * layer.groups * layer.input[0] * layer.input[0]);
         break;
       default:
         floats += size;

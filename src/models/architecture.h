@@ -26,6 +26,7 @@ struct ModelConfig {
   double dropout = -1;               // -1: 0.5 of lenet, 0 of mlp and transformer
   double l2 = 0;                     // linear, logistic, sparse_logistic, factorization: l2/2 *
                                      // |weights|^2 in each loss; sparse: of the rows it touches
+  double l1 = 0;                     // linear: l1 * |weights|_1 in each loss
   int64_t blocks = 3;                // resnet20: in each stage
   int64_t groups = 8;                // resnet20: of channels that are normalised together
   int64_t width = 64;                // transformer: of what stands for a character
@@ -139,6 +140,7 @@ struct Architecture {
   int64_t positions = 1;       // predictions per sample: sequences have one at each position
   bool classification = true;  // cross-entropy over scores, or half the squared error
   double l2 = 0;
+  double l1 = 0;
   size_t row_width = 0;  // > 0: sparse, its one parameter is a matrix of such rows (sparse_model.h)
   double values_per_sample = 0;  // sparse: rows that a sample touches, on average
   std::vector<Layer> layers;

@@ -41,6 +41,7 @@ Architecture linear(const ModelConfig& config, const Shape& shape, int64_t class
                                                 classes));
   Architecture result = Builder("linear", shape).flatten().finish(0);
   result.l2 = config.l2;
+  result.l1 = config.l1;
   return result;
 }
 
@@ -149,6 +150,8 @@ void visit(Visitor& v, ModelConfig& config) {
   }
   if (config.kind == "linear" || config.kind == "logistic")
     v.field("l2", config.l2, kNotNegative, "adds l2/2 * |weights|^2 to the loss of each sample");
+  if (config.kind == "linear")
+    v.field("l1", config.l1, kNotNegative, "adds l1 * |weights|_1 to the loss of each sample");
   if (config.kind == "factorization")
     v.field("rank", config.rank, {1, 1023}, "factors of each row, besides its bias");
   if (is_sparse(config))
@@ -177,6 +180,7 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
     require_within("task.model.channels", static_cast<double>(width), kWidth);
   require_within("task.model.dropout", dropout_of(config), {0, kMostDropout});
   require_within("task.model.l2", config.l2, kNotNegative);
+  require_within("task.model.l1", config.l1, kNotNegative);
   require_within("task.model.blocks", static_cast<double>(config.blocks), {1, kMostBlocks});
   require_within("task.model.depth", static_cast<double>(config.depth), {1, kMostBlocks});
   require_within("task.model.groups", static_cast<double>(config.groups), kWidth);

@@ -28,6 +28,9 @@ class Model {
  public:
   // Called with each range whose gradients are final, last layers first. Must not block.
   using Ready = std::function<void(Range)>;
+  // Called before the forward pass of gradient() reads each range of parameters, first layers
+  // first. It may wait for them to arrive.
+  using Needed = std::function<void(Range)>;
 
   virtual ~Model() = default;
   virtual const Architecture& architecture() const = 0;
@@ -49,10 +52,17 @@ class Model {
   // with its part of the initial parameters. The group must outlive it. Nullptr for sparse models.
   virtual std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
                                             ShardGroup& group) = 0;
+
+  // Empty, as it is at first: all parameters are there when gradient() is called.
+  void before_reading(Needed needed) { needed_ = std::move(needed); }
+
+ protected:
+  Needed needed_;
 };
 
 // The memory of a model, provided by the caller so that it can live in a shared window. Each span
-// holds parameter_count floats and outlives the model.
+// holds parameter_count floats and outlives the model. Nothing at all for a sparse model that is to
+// hold rows of its own (sparse_model.h).
 struct ModelMemory {
   std::span<float> parameters;
   std::span<float> gradients;

@@ -1,5 +1,7 @@
 #include "models/objective.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "models/losses.h"
 
@@ -33,22 +35,29 @@ std::span<const int32_t> Objective::labels_of(const Batch& batch, size_t begin, 
 
 void Objective::penalise(const Layer& layer, double factor, std::span<const float> parameters,
                          std::span<float> gradients) const {
-  if (architecture_.l2 == 0) return;
+  if (architecture_.l2 == 0 && architecture_.l1 == 0) return;
   const auto slope = static_cast<float>(factor * architecture_.l2);
+  const auto step = static_cast<float>(factor * architecture_.l1);
   const Range range = architecture_.parameters[layer.parameters.front()].range;
-  for (size_t i = range.begin; i < range.end; ++i) gradients[i] += slope * parameters[i];
+  for (size_t i = range.begin; i < range.end; ++i) {
+    gradients[i] += slope * parameters[i];
+    // A subgradient: 0 will do at 0.
+    if (step > 0 && parameters[i] != 0) gradients[i] += std::copysign(step, parameters[i]);
+  }
 }
 
 double Objective::penalty(std::span<const float> parameters) const {
-  if (architecture_.l2 == 0) return 0;
-  double squares = 0;
+  if (architecture_.l2 == 0 && architecture_.l1 == 0) return 0;
+  double squares = 0, sizes = 0;
   for (const Layer& layer : architecture_.layers) {
     if (layer.parameters.empty()) continue;
     const Range range = architecture_.parameters[layer.parameters.front()].range;
-    for (float weight : parameters.subspan(range.begin, range.size()))
+    for (float weight : parameters.subspan(range.begin, range.size())) {
       squares += static_cast<double>(weight) * static_cast<double>(weight);
+      sizes += std::abs(static_cast<double>(weight));
+    }
   }
-  return architecture_.l2 / 2 * squares;
+  return architecture_.l2 / 2 * squares + architecture_.l1 * sizes;
 }
 
 }  // namespace tutti

@@ -49,7 +49,15 @@ bool is_sparse(const ModelConfig& config) {
 
 std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
                                            std::shared_ptr<const Dataset> dataset) {
-  if (!is_sparse(config)) return dataset;
+  if (!is_sparse(config)) {
+    constexpr int64_t kMostDense = 1 << 24;
+    if (dataset->with_sparse_rows() && dataset->sample_shape()[0] > kMostDense)
+      throw ConfigError("task.data.keys",
+                        fmt::format("model {} takes dense samples, which with task.data.keys = {} "
+                                    "no memory holds; use sparse_logistic or factorization",
+                                    config.kind, dataset->sample_shape()[0]));
+    return dataset;
+  }
   if (auto sparse = dataset->with_sparse_rows()) return sparse;
   throw ConfigError("task.model",
                     fmt::format("model {} takes sparse rows: data of kind libsvm (without "

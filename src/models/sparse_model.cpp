@@ -15,8 +15,9 @@ class RowsModel : public SparseModel {
  public:
   RowsModel(const Architecture& architecture, const ModelMemory& memory)
       : architecture_(architecture), memory_(memory), width_(architecture.row_width) {
-    TUTTI_CHECK(memory.parameters.size() == architecture.parameter_count);
-    TUTTI_CHECK(memory.gradients.size() == architecture.parameter_count);
+    const bool holds = memory.parameters.empty();
+    TUTTI_CHECK(holds || memory.parameters.size() == architecture.parameter_count);
+    TUTTI_CHECK(memory.gradients.size() == memory.parameters.size());
   }
 
   const Architecture& architecture() const override { return architecture_; }
@@ -31,8 +32,17 @@ class RowsModel : public SparseModel {
     return loss;
   }
 
+  void hold(std::span<const uint64_t> keys) override {
+    TUTTI_CHECK(!keys.empty() && keys.back() + 1 == architecture_.rows());
+    held_.assign(keys.begin(), keys.end());
+    rows_.resize(held_.size() * width_);
+    row_gradients_.resize(rows_.size());
+    memory_ = {rows_, row_gradients_};
+  }
+  std::span<const uint64_t> held() const override { return held_; }
+
   double sparse_gradient(const Batch& batch, std::span<const uint64_t> keys, float scale) override {
-    for (const uint64_t key : keys) std::fill_n(slope(key), width_, 0.0F);
+    for (const uint64_t key : keys) std::fill_n(slope(place_of(key)), width_, 0.0F);
     return add_gradient(batch, scale);
   }
 
@@ -55,15 +65,15 @@ class RowsModel : public SparseModel {
   std::unique_ptr<StageModel> shard(Range, size_t, size_t, ShardGroup&) override { return nullptr; }
 
  protected:
-  using Columns = std::span<const uint32_t>;
+  using Columns = std::span<const uint64_t>;  // places of rows
   using Values = std::span<const float>;
   virtual void score(Columns columns, Values values, float* scores) = 0;
   // Adds the gradient, given that of the scores.
   virtual void add_slopes(Columns columns, Values values, const float* slopes) = 0;
 
-  const float* row(uint64_t key) const { return memory_.parameters.data() + key * width_; }
-  float* slope(uint64_t key) { return memory_.gradients.data() + key * width_; }
-  uint64_t bias() const { return architecture_.rows() - 1; }
+  const float* row(uint64_t place) const { return memory_.parameters.data() + place * width_; }
+  float* slope(uint64_t place) { return memory_.gradients.data() + place * width_; }
+  uint64_t bias() const { return memory_.parameters.size() / width_ - 1; }
   size_t width() const { return width_; }
 
  private:
@@ -73,12 +83,28 @@ class RowsModel : public SparseModel {
     TUTTI_CHECK(rows.begins.size() == batch.size() + 1);
     for (size_t i = 0; i < batch.size(); ++i) {
       const size_t begin = rows.begins[i], count = rows.begins[i + 1] - begin;
-      visit(i, Columns(rows.columns).subspan(begin, count),
-            Values(rows.values).subspan(begin, count));
+      visit(i, places_.subspan(begin, count), Values(rows.values).subspan(begin, count));
     }
   }
 
+  uint64_t place_of(uint64_t key) const {
+    if (held_.empty()) return key;
+    const auto found = std::lower_bound(held_.begin(), held_.end(), key);
+    TUTTI_CHECK(found != held_.end() && *found == key);
+    return static_cast<uint64_t>(found - held_.begin());
+  }
+
+  // Where the rows of the batch's columns lie.
+  void locate(const Batch& batch) {
+    places_ = batch.rows.columns;
+    if (held_.empty()) return;
+    located_.resize(places_.size());
+    for (size_t i = 0; i < places_.size(); ++i) located_[i] = place_of(places_[i]);
+    places_ = located_;
+  }
+
   void score_all(const Batch& batch) {
+    locate(batch);
     const auto outputs = static_cast<size_t>(architecture_.outputs);
     scores_.resize(batch.size() * outputs);
     for_each_sample(batch, [&](size_t i, Columns columns, Values values) {
@@ -109,7 +135,7 @@ class RowsModel : public SparseModel {
   double add_penalty(Columns columns, float scale) {
     const auto factor = static_cast<float>(architecture_.l2) * scale;
     double squares = 0;
-    for (const uint32_t column : columns) {
+    for (const uint64_t column : columns) {
       const float* const x = row(column);
       float* const g = slope(column);
       for (size_t c = 0; c < width_; ++c) {
@@ -124,6 +150,10 @@ class RowsModel : public SparseModel {
   ModelMemory memory_;
   size_t width_;
   std::vector<float> scores_, slopes_;
+  std::vector<uint64_t> held_;  // keys; none: all
+  std::vector<float> rows_, row_gradients_;
+  Columns places_;  // of the batch
+  std::vector<uint64_t> located_;
 };
 
 // A row has a weight for each class.

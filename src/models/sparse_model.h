@@ -2,7 +2,8 @@
 // row, which is the bias of all.
 //
 // They are still a Model, with all rows in one flat buffer, so that every strategy can train them.
-// A strategy that knows better moves the touched rows alone.
+// A strategy that knows better moves the touched rows alone, and may have the model hold no others:
+// then there can be more keys than any memory has room for.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,17 @@ class SparseModel : public Model {
   // parameter is read, and no other gradient written.
   virtual double sparse_gradient(const Batch& batch, std::span<const uint64_t> keys,
                                  float scale) = 0;
+
+  // From now on its parameters() and gradients() are the rows of these keys, which ascend and of
+  // which the last is the bias, in memory of its own and with any values. Batches may touch no
+  // others.
+  virtual void hold(std::span<const uint64_t> keys) = 0;
+  // Nothing: it has all rows.
+  virtual std::span<const uint64_t> held() const = 0;
 };
+
+// Up to so many parameters a model is kept and moved as a whole where that is simpler.
+inline constexpr size_t kMostFlat = size_t{1} << 22;
 
 // The keys of the rows that the batch touches, ascending and each once. Needs no arithmetic, so
 // that simulations of costs move the same rows.

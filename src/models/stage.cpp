@@ -1,5 +1,7 @@
 #include "models/stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -16,6 +18,12 @@ Range parameters_in(const Architecture& whole, Range layers) {
       result.begin = std::min(result.begin, parameter);
       result.end = std::max(result.end, parameter + 1);
     }
+  return result;
+}
+
+double product(const std::vector<int64_t>& shape) {
+  double result = 1;
+  for (const int64_t length : shape) result *= static_cast<double>(length);
   return result;
 }
 
@@ -36,6 +44,7 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   stage.positions = whole.positions;
   stage.classification = whole.classification;
   stage.l2 = whole.l2;
+  stage.l1 = whole.l1;
   const size_t first_value = whole.parameters[own.begin].range.begin;
   for (size_t i = own.begin; i < own.end; ++i) {
     stage.parameters.push_back(whole.parameters[i]);
@@ -55,6 +64,34 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   return stage;
 }
 
+double slope_bytes(const Architecture& stage) {
+  double floats = 0;
+  bool needed = stage.place.layer > 0;  // below the first parameters nobody asks
+  for (const Layer& layer : stage.layers) {
+    switch (layer.kind) {
+      case LayerKind::kRelu:
+      case LayerKind::kFlatten:
+      case LayerKind::kSkip:
+      case LayerKind::kAdd:
+      case LayerKind::kPosition:
+      case LayerKind::kDropout:
+      case LayerKind::kEmbedding:
+      case LayerKind::kRows:
+      case LayerKind::kSpread:
+      case LayerKind::kCombine:
+        break;
+      case LayerKind::kAttention:  // by its input twice, by its weights twice, and by its output
+        floats += 2 * product(layer.input) + product(layer.output) +
+                  2 * static_cast<double>(layer.groups * layer.input[0] * layer.input[0]);
+        break;
+      default:
+        floats += needed ? product(layer.input) : 0;
+    }
+    needed = needed || !layer.parameters.empty();
+  }
+  return sizeof(float) * floats;
+}
+
 std::vector<Range> stages_between(const Architecture& whole, const std::vector<size_t>& cuts) {
   std::vector<Range> stages;
   size_t begin = 0;
@@ -65,6 +102,28 @@ std::vector<Range> stages_between(const Architecture& whole, const std::vector<s
   }
   stages.push_back({begin, whole.layers.size()});
   return stages;
+}
+
+std::string cuts_in_words(const Architecture& whole, const std::vector<size_t>& cuts) {
+  std::string list;
+  for (const size_t cut : cuts)
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, whole.layers[cut].name);
+  return list.empty() ? "nowhere" : "before layer " + list;
+}
+
+std::vector<Range> given_stages(const Architecture& whole, const std::vector<size_t>& allowed,
+                                const std::vector<int64_t>& places, const char* key) {
+  std::vector<size_t> cuts;
+  for (const int64_t place : places) {
+    const auto cut = static_cast<size_t>(place);
+    if (std::find(allowed.begin(), allowed.end(), cut) == allowed.end() ||
+        (!cuts.empty() && cut <= cuts.back()))
+      throw ConfigError(key, fmt::format("{}: {} is no place to cut the model at, or is out of "
+                                         "order; it can be cut {}",
+                                         key, place, cuts_in_words(whole, allowed)));
+    cuts.push_back(cut);
+  }
+  return stages_between(whole, cuts);
 }
 
 size_t input_values(const Architecture& stage) {

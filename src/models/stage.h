@@ -16,9 +16,20 @@ Architecture stage_of(const Architecture& whole, Range layers);
 // The ranges of layers between cuts, in order: one more than there are cuts.
 std::vector<Range> stages_between(const Architecture& whole, const std::vector<size_t>& cuts);
 
+// The places to cut at, for messages: "before layer 3 (conv2), 7 (fc1)".
+std::string cuts_in_words(const Architecture& whole, const std::vector<size_t>& cuts);
+// The stages between places that the setting `key` asks for. Throws ConfigError where one is not
+// among the `allowed` cuts or out of order.
+std::vector<Range> given_stages(const Architecture& whole, const std::vector<size_t>& allowed,
+                                const std::vector<int64_t>& places, const char* key);
+
 // Floats that pass a cut for each sample, into and out of a stage.
 size_t input_values(const Architecture& stage);
 size_t output_values(const Architecture& stage);
+
+// Bytes for each sample that a backward pass fills and the next one in the same slot fills again:
+// the gradients by what layers take in, where they are not written over those by what they give.
+double slope_bytes(const Architecture& stage);
 
 // Its part of the memory of the model that it is a stage of.
 ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage);

@@ -37,9 +37,11 @@ class RowTable {
   uint32_t find_or_make(uint64_t key);
   // By number: rows are 0 to size() - 1, in the order in which they were made.
   uint64_t key(uint32_t row) const { return keys_[row]; }
+  std::span<const uint64_t> keys() const { return keys_; }
   std::span<float> values(uint32_t row) { return {data(row), width_}; }
   std::span<const float> values(uint32_t row) const { return {data(row), width_}; }
   std::span<float> state(uint32_t row) { return {data(row) + width_, stride_ - width_}; }
+  std::span<float> values_and_state(uint32_t row) { return {data(row), stride_}; }
 
   // Calls visit(i, row) for the row of each keys[i], made if it is not there.
   template <class Visit>

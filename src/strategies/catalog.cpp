@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/stage.h"
 #include "strategies/allreduce.h"
+#include "strategies/early_exit/early_exit.h"
 #include "strategies/elastic_averaging.h"
 #include "strategies/federated_averaging/federated_averaging.h"
 #include "strategies/gossip/gossip.h"
@@ -14,6 +16,7 @@
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/parameter_server.h"
 #include "strategies/pipeline/pipeline.h"
+#include "strategies/scheduled/scheduled.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
 #include "strategies/tensor.h"
@@ -25,6 +28,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
       {"solo", "one worker alone: the baseline", make_solo, solo_variants},
       {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
        allreduce_variants},
+      {"early_exit", "layers over device, edge and cloud; certain samples leave at the first exit",
+       make_early_exit, early_exit_variants},
       {"elastic_averaging", "workers and a common centre attract each other",
        make_elastic_averaging, elastic_averaging_variants},
       {"federated_averaging", "a server averages what some of many clients learn on their own data",
@@ -42,6 +47,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        make_parameter_server, parameter_server_variants},
       {"pipeline", "the layers over nodes; batches go through in parts, one behind the other",
        make_pipeline, pipeline_variants},
+      {"scheduled", "coordinate descent; a scheduler picks weights that do not conflict",
+       make_scheduled, scheduled_variants},
       {"tensor", "every layer over all nodes, which sum within each block", make_tensor,
        tensor_variants},
   };
@@ -75,7 +82,8 @@ double Strategy::memory_bytes(const Plan& plan) const {
   const auto parts = std::max(plan.cluster.workers, plan.task.deterministic ? plan.task.lanes : 1);
   const auto share = static_cast<double>((plan.task.global_batch + parts - 1) / parts);
   const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
-  return parameters * 2 + state * sizeof(float) + share * plan.architecture.activation_bytes() +
+  return parameters * 2 + state * sizeof(float) +
+         share * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture)) +
          step_cost(plan).extra_memory;
 }
 
@@ -84,6 +92,8 @@ size_t Strategy::window_bytes(const Plan&) const { return 0; }
 double Strategy::samples_per_step(const TaskConfig&, const ClusterConfig&, size_t) const {
   return 0;
 }
+
+int64_t Strategy::steps(const TaskConfig&, const Data&) const { return 0; }
 
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "collectives/all_reduce.h"
 #include "collectives/exact_sum.h"
@@ -21,20 +22,59 @@ constexpr size_t kEvaluationChunk = 64;
 constexpr double kLossScale = 1 << 24;
 constexpr double kMostLoss = 1e25;
 
+// Layers whose parameters are there are charged together, as when all are.
+void charge_forward(Context& context, double samples, LateParameters* late) {
+  const Architecture& architecture = context.model.architecture();
+  double flops = 0;
+  const auto charge = [&] {
+    context.node.clock().charge({.flops = samples * std::exchange(flops, 0), .memory_bytes = 0});
+  };
+  for (const Layer& layer : architecture.layers) {
+    if (late && !layer.parameters.empty()) {
+      const Range range{architecture.parameters[layer.parameters.front()].range.begin,
+                        architecture.parameters[layer.parameters.back()].range.end};
+      if (!late->has(range)) {
+        if (flops > 0) charge();
+        late->await(range);
+      }
+    }
+    flops += layer.flops;
+  }
+  charge();
+}
+
+double gradient_of_late(Context& context, const Batch& batch, float scale,
+                        const Model::Ready& ready, LateParameters& late) {
+  context.model.before_reading([&](Range range) {
+    if (!late.has(range)) late.await(range);
+  });
+  try {
+    const double loss = context.model.gradient(batch, scale, ready);
+    context.model.before_reading(nullptr);
+    return loss;
+  } catch (...) {
+    context.model.before_reading(nullptr);
+    throw;
+  }
+}
+
 }  // namespace
 
 double compute_gradient(Context& context, const Batch& batch, float scale,
-                        const Model::Ready& ready) {
+                        const Model::Ready& ready, LateParameters* late) {
   PhaseScope scope(context.watch, Phase::kCompute);
   Clock& clock = context.node.clock();
-  if (!clock.simulated()) return context.model.gradient(batch, scale, ready);
+  if (!clock.simulated())
+    return late ? gradient_of_late(context, batch, scale, ready, *late)
+                : context.model.gradient(batch, scale, ready);
 
+  const auto samples = static_cast<double>(batch.size());
+  if (late) charge_forward(context, samples, late);
   std::vector<Range> ranges;
   const double loss =
       context.model.gradient(batch, scale, [&](Range range) { ranges.push_back(range); });
+  if (!late) charge_forward(context, samples, nullptr);
   const Architecture& architecture = context.model.architecture();
-  const auto samples = static_cast<double>(batch.size());
-  clock.charge({.flops = samples * architecture.forward_flops(), .memory_bytes = 0});
   for (const Range range : ranges) {
     clock.charge({.flops = samples * architecture.backward_flops(range), .memory_bytes = 0});
     ready(range);

@@ -6,11 +6,21 @@
 
 namespace tutti {
 
+// Parameters that are still on their way when a forward pass begins.
+class LateParameters {
+ public:
+  virtual ~LateParameters() = default;
+  virtual bool has(Range range) = 0;
+  virtual void await(Range range) = 0;  // returns when they are in the model
+};
+
 // model.gradient() with its time charged. Real fabrics call `ready` from within the backward pass.
 // On a virtual one the arithmetic happens first, outside of time, and its ready ranges are then
-// replayed, each after the work that makes it ready.
+// replayed, each after the work that makes it ready. With `late` parameters each layer of the
+// forward pass waits for its own and for those before: on a virtual fabric the arithmetic comes
+// when all are there, and the time of each layer passes before the next one waits.
 double compute_gradient(Context& context, const Batch& batch, float scale,
-                        const Model::Ready& ready);
+                        const Model::Ready& ready, LateParameters* late = nullptr);
 
 // Quality on the given samples, shared among the members: each of them gets the same result, which
 // does not depend on how many they are. A node that is not one of them gets NaN.

@@ -51,7 +51,7 @@ double LocalWorker::compute(std::span<const uint32_t> samples, uint64_t step_num
     batch_.samples.assign(samples.begin(), samples.end());
   else
     context_.data.dataset->gather(samples, batch_);
-  const double loss = compute_gradient(context_, batch_, scale, ready);
+  const double loss = compute_gradient(context_, batch_, scale, ready, late_);
   if (!std::isfinite(loss))
     throw DivergedError(
         fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, step_number));

@@ -10,6 +10,8 @@
 
 namespace tutti {
 
+class LateParameters;
+
 class LocalWorker {
  public:
   explicit LocalWorker(Context& context);
@@ -31,6 +33,9 @@ class LocalWorker {
   // The same in lanes that do not depend on the number of parts, added up exactly into `sums`.
   Result exact_gradient(const Place& place, uint64_t step_number, std::span<ExactSum> sums);
 
+  // From now on parameters may still be on their way when a gradient is computed.
+  void expect(LateParameters* late) { late_ = late; }
+
   int64_t samples_in(const Place& place);
   std::span<const uint32_t> samples_of(const Place& place);
   // One of the lanes of a step, which do not depend on its parts; and all of the step's samples.
@@ -47,6 +52,7 @@ class LocalWorker {
   Schedule schedule_;
   Batch batch_;
   int64_t epoch_ = -1;
+  LateParameters* late_ = nullptr;
 };
 
 }  // namespace tutti

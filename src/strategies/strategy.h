@@ -2,6 +2,7 @@
 // that sees the Node and nothing else of the machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ struct Context {
   // is not asked for the final parameters.
   std::vector<Rank> members;
   std::string folder = {};  // of the run; empty: it keeps no files
+  // Set by a strategy whose parameters alone do not say what it answers: measures the final quality
+  // on this node's part, once training is over. Not a number where the node does not know it.
+  std::function<double()> test = {};
 };
 
 // What a step costs each node, as far as it can be known before a run.
@@ -61,6 +65,7 @@ struct Plan {
   const ClusterConfig& cluster;
   const OptimizerConfig& optimizer;
   const Architecture& architecture;
+  size_t samples = 0;  // to train on; 0: the data is not read yet
 };
 
 class Strategy {
@@ -85,6 +90,9 @@ class Strategy {
   // True when it moves only the rows of a sparse model that a batch touches, and updates them one
   // by one; otherwise it treats all rows as one dense vector.
   virtual bool moves_rows() const { return false; }
+  // True when, besides, no node has all rows: a worker holds those of its batch alone, and in the
+  // end those that the data touches.
+  virtual bool spreads_rows() const { return false; }
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
   // The layers that a worker has the parameters of while it trains. By default all.
@@ -96,6 +104,8 @@ class Strategy {
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                                   size_t samples) const;
+  // Steps of a run where they do not follow from its batches at all; 0: they do.
+  virtual int64_t steps(const TaskConfig& task, const Data& data) const;
   // Names the class of strategies that compute the same parameters for this task; the equivalence
   // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
   virtual std::string equivalence(const TaskConfig& task) const;

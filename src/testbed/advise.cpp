@@ -107,8 +107,8 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   std::vector<Choice> choices;
   json refused = json::array();
   const std::vector<std::string> everyone = {"all"};
-  for (ComparedJob& candidate :
-       compared_jobs(base, options.strategies.empty() ? everyone : options.strategies)) {
+  for (ComparedJob& candidate : compared_jobs(
+           base, options.strategies.empty() ? everyone : options.strategies, Memory::kMayBeShort)) {
     if (!candidate.refusal.empty()) {
       refused.push_back({{"name", candidate.job.name}, {"reason", candidate.refusal}});
       continue;

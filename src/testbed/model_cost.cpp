@@ -7,7 +7,7 @@
 #include "core/bytes.h"
 #include "jobs/plugins.h"
 #include "jobs/reference_kernel.h"
-#include "models/model.h"
+#include "models/sparse_model.h"
 
 namespace tutti {
 namespace {
@@ -25,8 +25,10 @@ double median(std::vector<double> values) {
 ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
   using std::chrono::steady_clock;
   const Architecture& architecture = prepared.architecture;
-  Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
-  initialise(architecture, job.task.seed, parameters.span());
+  const bool some = architecture.row_width > 0 && architecture.parameter_count > kMostFlat;
+  const size_t count = some ? 0 : architecture.parameter_count;
+  Buffer<float> parameters(count), gradients(count);
+  if (!some) initialise(architecture, job.task.seed, parameters.span());
   const auto model = load_models(architecture, 1)(
       architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
   const std::vector<uint32_t>& train = prepared.data.splits.train;
@@ -34,6 +36,13 @@ ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
       job.task.global_batch / std::max<int64_t>(1, job.cluster.workers), 1, kLargestBatch));
   Batch batch;
   prepared.data.dataset->gather(std::span(train).first(std::min(share, train.size())), batch);
+
+  if (some) {  // those that the batch touches
+    std::vector<uint64_t> keys;
+    touched_rows(architecture, batch, keys);
+    dynamic_cast<SparseModel&>(*model).hold(keys);
+    std::fill(model->parameters().begin(), model->parameters().end(), 0.0F);
+  }
 
   std::vector<double> steps, kernels;
   const auto start = steady_clock::now();

@@ -93,20 +93,23 @@ std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
 // Validates jobs one after the other, reading the data again only when it is other data.
 class Examiner {
  public:
-  void examine(const Job& job) {
+  Architecture examine(const Job& job) {
     Job data_only;
     data_only.task.data = job.task.data;
     const std::string key = resolved_toml(data_only);
     if (!data_ || key != key_) {
-      data_ = prepare(job).data;
+      Prepared prepared = prepare(job);
+      data_ = std::move(prepared.data);
       key_ = key;
-      return;
+      return std::move(prepared.architecture);
     }
     validate(job, *data_);
-    const Architecture architecture = make_architecture(
-        job.task.model, data_->dataset->sample_shape(), data_->dataset->classes());
+    Architecture architecture = make_architecture(job.task.model, data_->dataset->sample_shape(),
+                                                  data_->dataset->classes());
     job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
+    return architecture;
   }
+  size_t samples() const { return data_ ? data_->splits.train.size() : 0; }
 
  private:
   std::string key_;
@@ -115,7 +118,8 @@ class Examiner {
 
 }  // namespace
 
-std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names) {
+std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names,
+                                       Memory memory) {
   std::vector<ComparedJob> result;
   std::optional<ConfigError> first;
   Examiner examiner;
@@ -123,7 +127,9 @@ std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::st
     candidate.strategy->fit(candidate.cluster);
     std::string refusal;
     try {
-      examiner.examine(candidate);
+      const Architecture architecture = examiner.examine(candidate);
+      if (memory == Memory::kMustSuffice)
+        validate_memory(candidate, architecture, examiner.samples());
     } catch (const ConfigError& error) {
       if (!first) first = error;
       refusal = error.what();

@@ -14,10 +14,14 @@ struct ComparedJob {
   std::string refusal;  // why it is not possible here; empty: it is
 };
 
+// Whether a node that is too small for it makes an architecture impossible.
+enum class Memory { kMustSuffice, kMayBeShort };
+
 // `names` are variants ("ring"), kinds of strategies ("allreduce": all its variants), [[compare]]
 // entries, `listed` for all of those, or `all`. Throws ConfigError on a name that there is not, and
 // when none of them is possible.
-std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names);
+std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names,
+                                       Memory memory = Memory::kMustSuffice);
 
 // The name in the catalog of what a job runs, or the kind of its strategy.
 std::string variant_name(const Job& job);

@@ -52,6 +52,11 @@ class Refused : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Refused, ModelsThatDoNotFitANode) {
+  expect_line(14, "fabric = \"virtual\"\nmemory = \"100 B\"",
+              {"cluster.memory = 100 B", "27 parameters", "tutti advise"}, 1);
+}
+
 TEST_F(Refused, ClustersThatAreNotThereOrWrong) {
   write_text(folder_ / "job.toml", small_job());
   expect({"check", "job.toml", "--cluster", "rack-1"}, {"rack-1", "did you mean 'rack-1g'?"});

@@ -110,6 +110,8 @@ std::vector<LostIn> synchronous_strategies() {
                    {"strategy.kind=pipeline", "strategy.schedule=\"" + std::string(schedule) + "\"",
                     "task.model.hidden=[50, 50, 50]"}});
   all.push_back({"tensor", {"strategy.kind=tensor", "task.model.hidden=[50, 50, 50]"}});
+  all.push_back({"early_exit",
+                 {"strategy.kind=early_exit", "strategy.devices=2", "task.model.hidden=[50, 50]"}});
   all.push_back({"model_averaging", {"strategy.kind=model_averaging", "strategy.merge_every=0.1"}});
   return all;
 }

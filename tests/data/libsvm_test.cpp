@@ -58,6 +58,9 @@ TEST(Libsvm, ErrorsNameFileAndLine) {
   refused("1 2:\n", {"not a finite number"});
   refused("1 2:1 2:3\n", {"index 2 follows index 2", "ascend"});
   refused("1 9000000:1\n", {"t, line 2", "index 9000000", "plausible"});
+  DataConfig keyed = config_of(directory.write("t", "1 4:1\n1 1099511627776:1\n"));
+  keyed.keys = (int64_t{1} << 40) - 1;
+  expect_data_error(keyed, {"t, line 2", "1099511627775"});
   expect_data_error(config_of(directory.write("t", "# nothing\n")), {"no rows"});
   expect_data_error(config_of("/nowhere"), {"/nowhere"});
 }

@@ -35,7 +35,7 @@ TEST(Ratings, AreReadInEveryForm) {
     const Batch batch = gathered(*source.dataset);
     EXPECT_EQ(batch.targets, (std::vector<float>{3, 2.5, 4}));
     // Two users, then two items.
-    EXPECT_EQ(batch.rows.columns, (std::vector<uint32_t>{0, 2, 0, 3, 1, 2}));
+    EXPECT_EQ(batch.rows.columns, (std::vector<uint64_t>{0, 2, 0, 3, 1, 2}));
     EXPECT_EQ(batch.rows.values, std::vector<float>(6, 1.0F));
     EXPECT_EQ(batch.rows.begins, (std::vector<size_t>{0, 2, 4, 6}));
     EXPECT_TRUE(batch.features.empty());

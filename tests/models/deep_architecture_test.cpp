@@ -79,7 +79,7 @@ TEST(Transformer, SizeAndFlopsFollowTheFormula) {
 
 TEST(Transformer, ActivationsAreCountedWithTheAttentionWeights) {
   const double t = 32, w = 64;
-  const double norm = t * w + 2 * t, attention = t * w + 4 * t * t;
+  const double norm = t * w + 2 * t, attention = 2 * t * w + 3 * t * w + 2 * 4 * t * t;
   const double block = 2 * norm + 3 * t * w + attention + t * w + 2 * 4 * t * w + t * w;
   EXPECT_DOUBLE_EQ(transformer().activation_bytes(), 4 * (t + t * w + 2 * block + norm + t * 90));
 }

@@ -111,6 +111,33 @@ TEST_P(EachSparseModel, TouchesOnlyTheRowsOfTheBatch) {
   }
 }
 
+// Over memory of its own for these rows, and nothing else.
+TEST_P(EachSparseModel, ComputesTheSameOnRowsThatItHolds) {
+  Example example(GetParam(), 0.1);
+  const Batch batch = random_batch(2, 5, classes());
+  const double loss = example.model->gradient(batch, 1, nullptr);
+  const auto outputs = static_cast<size_t>(example.architecture.outputs);
+  std::vector<float> scores(batch.size() * outputs), held_scores(scores.size());
+  example.model->predict(batch, scores);
+  std::vector<uint64_t> keys;
+  touched_rows(example.architecture, batch, keys);
+  const auto holding = make_sparse_model(example.architecture, {}, {});
+  auto& sparse = dynamic_cast<SparseModel&>(*holding);
+  EXPECT_TRUE(sparse.held().empty());
+  sparse.hold(keys);
+  const size_t width = example.architecture.row_width;
+  ASSERT_EQ(holding->parameters().size(), keys.size() * width);
+  for (size_t i = 0; i < keys.size(); ++i)
+    std::copy_n(example.parameters.data() + keys[i] * width, width,
+                holding->parameters().data() + i * width);
+  EXPECT_EQ(sparse.sparse_gradient(batch, keys, 1), loss);
+  for (size_t i = 0; i < keys.size() * width; ++i)
+    EXPECT_EQ(holding->gradients()[i], example.gradients[keys[i / width] * width + i % width]) << i;
+  holding->predict(batch, held_scores);
+  EXPECT_EQ(held_scores, scores);
+  EXPECT_EQ(holding->evaluate(batch).loss, example.model->evaluate(batch).loss);
+}
+
 TEST_P(EachSparseModel, AddsUpOverSharesOfABatch) {
   Example example(GetParam());
   const Batch none = random_batch(1, 0, classes());

@@ -1,7 +1,8 @@
 // Every optimizer against PyTorch's own, for 100 steps on random gradients at a constant rate.
-#include <torch/torch.h>
-
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim.h>
 
 #include <cmath>
 
@@ -82,7 +83,7 @@ at::Tensor random_tensor(uint32_t sequence) {
 }
 
 TEST(AgainstTorch, HundredStepsAgreeToAMillionth) {
-  torch::set_num_threads(1);
+  at::set_num_threads(1);
   for (const Case& c : cases()) {
     at::Tensor theirs = random_tensor(0).requires_grad_();
     std::vector<float> ours(theirs.data_ptr<float>(), theirs.data_ptr<float>() + kSize);

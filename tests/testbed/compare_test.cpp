@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "fabric/outcome.h"
 #include "strategies/pipeline/pipeline.h"
+#include "strategies/scheduled/scheduled.h"
 #include "testbed/summary.h"
 #include "tests/support/proc.h"
 #include "tests/support/programs.h"
@@ -134,7 +135,8 @@ TEST_F(Compare, SaysWhatIsNotPossibleAndWhatDiverged) {
   std::set<std::string> expected = {"direct", "hierarchical", "hogwild"};
   for (const Variant& variant : pipeline_variants())
     if (variant.name != "pipeline-auto") expected.insert(variant.name);
-  expected.insert("tensor");
+  expected.insert({"early-exit", "tensor"});
+  for (const Variant& variant : scheduled_variants()) expected.insert(variant.name);
   EXPECT_EQ(refused, expected) << "a logistic model has one layer, and fewer classes than workers";
   EXPECT_TRUE(has(ended.out, "direct: not possible here: ")) << ended.out;
   EXPECT_TRUE(has(ended.out, "not all ended well: wild diverged")) << ended.out;

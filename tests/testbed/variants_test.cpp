@@ -40,14 +40,31 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
   EXPECT_EQ(compared.size(), variants) << "the job's own is one of them";
   for (const ComparedJob& candidate : compared) {
-    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo" ? 1 : 4);
+    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo"         ? 1
+                                             : candidate.job.strategy_kind == "early_exit" ? 2
+                                                                                           : 4);
     // Shared memory, racks and layers to cut between are not there; that is said, and is no error.
     const bool possible = candidate.job.name != "direct" && candidate.job.name != "hierarchical" &&
                           candidate.job.name != "hogwild" &&
+                          candidate.job.strategy_kind != "early_exit" &&
+                          candidate.job.strategy_kind != "scheduled" &&
                           (candidate.job.strategy_kind != "pipeline" ||
                            candidate.job.name == "pipeline-auto");  // that one makes copies
     EXPECT_EQ(candidate.refusal.empty(), possible) << candidate.job.name << candidate.refusal;
   }
+}
+
+// Four workers with a quarter of a model each have room where one with a copy has not.
+TEST(ComparedJobs, MustFitTheMemoryOfANode) {
+  const Job job = virtual_job({"task.model.kind=mlp", "task.model.hidden=[512, 512, 512]",
+                               "task.global_batch=64", "cluster.memory=\"6 MB\""});
+  const auto compared = compared_jobs(job, {"ring", "pipeline-1f1b"});
+  ASSERT_EQ(compared.size(), 2u);
+  EXPECT_NE(compared[0].refusal.find("more than cluster.memory = 6 MB"), std::string::npos)
+      << compared[0].refusal;
+  EXPECT_EQ(compared[1].refusal, "");
+  for (const ComparedJob& each : compared_jobs(job, {"ring", "pipeline-1f1b"}, Memory::kMayBeShort))
+    EXPECT_EQ(each.refusal, "");
 }
 
 TEST(ComparedJobs, KeepSettingsOfTheSameKind) {

@@ -13,35 +13,20 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 // What TCP over Ethernet leaves of the wire. How close the model comes with it, latency as given
-// and no cross-traffic is in docs/validation.md; SimGrid's own default multiplies latency by 13
-// instead.
+// and no cross-traffic is in docs/validation.md; a flow gets the bandwidth that the job says, at
+// any latency.
 constexpr double kBandwidthFactor = 0.957;
 
 // Through memory, between nodes of one host: a copy, and the time to notice it.
 constexpr double kLoopbackLatency_s = 500e-9;
 
+// What a link adds to the penalty of the flows that cross it, besides its latency, over its
+// bandwidth: what Velho and Legrand fitted to packet-level simulations of TCP.
+constexpr double kSlowness = 20537;
+
 // How long a computation takes is decided by the clock of each node. All hosts run at one nominal
 // speed, so that work is a number of seconds.
 constexpr double kNominalSpeed = 1e9;
-
-// A rack's switch, or the only one.
-struct Segment {
-  s4u::NetZone* zone;
-  simgrid::kernel::routing::NetPoint* router;
-};
-
-Segment make_rack(s4u::NetZone* root, const ClusterConfig& config, int64_t rack) {
-  s4u::NetZone* zone = s4u::create_star_zone(fmt::format("rack{}", rack));
-  zone->set_parent(root);
-  auto* router = zone->create_router(fmt::format("switch{}", rack));
-  const s4u::Link* uplink =
-      root->create_split_duplex_link(fmt::format("uplink{}", rack), config.rack_bandwidth)
-          ->set_latency(config.rack_latency_s)
-          ->seal();
-  root->add_route(zone->get_netpoint(), nullptr, router, nullptr,
-                  {{uplink, s4u::LinkInRoute::Direction::UP}}, true);
-  return {zone, router};
-}
 
 s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t index, int cores) {
   const std::string name = fmt::format("host{}", index);
@@ -53,20 +38,6 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
   host->set_property("wattage_off", "0");
   host->seal();
 
-  // Split duplex: sending does not slow down receiving.
-  const s4u::Link* link = zone->create_split_duplex_link("link-" + name, config.bandwidth)
-                              ->set_latency(config.latency_s)
-                              ->seal();
-  zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr,
-                  {{link, s4u::LinkInRoute::Direction::UP}}, true);
-  // Memory bandwidth is per core, so flows do not share it; it does not suffer from TCP.
-  const s4u::Link* loopback =
-      zone->create_link("loopback-" + name, config.memory_bandwidth / kBandwidthFactor)
-          ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
-          ->set_latency(kLoopbackLatency_s)
-          ->seal();
-  zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr,
-                  {s4u::LinkInRoute(loopback)}, false);
   return host;
 }
 
@@ -74,12 +45,7 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
 
 void start_simulator() {
   std::vector<std::string> arguments {
-    "tutti", "--log=root.thres:critical", "--cfg=network/model:LV08",
-        "--cfg=network/latency-factor:1",
-        fmt::format("--cfg=network/bandwidth-factor:{}", kBandwidthFactor),
-        "--cfg=network/crosstraffic:no",
-        // No bound by TCP's window: a flow gets the bandwidth that the job says, at any latency.
-        "--cfg=network/TCP-gamma:1e18", "--cfg=surf/precision:1e-9",
+    "tutti", "--log=root.thres:critical", "--cfg=surf/precision:1e-9",
         "--cfg=contexts/stack-size:8192",  // KiB, mapped when touched: LibTorch runs on these
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
         "--cfg=contexts/factory:thread",  // sanitizers do not follow a change of stacks
@@ -98,12 +64,9 @@ void start_simulator() {
 }
 
 Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
-  s4u::NetZone* root = s4u::create_star_zone("cluster");
-  std::vector<Segment> racks;
-  if (config.racks > 1)
-    for (int64_t rack = 0; rack < config.racks; ++rack)
-      racks.push_back(make_rack(root, config, rack));
-
+  s4u::NetZone* zone = s4u::create_star_zone("cluster");
+  for (int64_t rack = 0; rack < config.racks && config.racks > 1; ++rack)
+    rack_wires_.push_back(make_wire(config.rack_bandwidth));
   std::vector<int> cores;
   for (int64_t node = 0; node < nodes; ++node) {
     const auto host = static_cast<size_t>(tutti::host_of(config, node));
@@ -114,12 +77,33 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
     if (!config.colocated || node < config.workers) ++cores[host];
   }
   for (size_t host = 0; host < cores.size(); ++host) {
-    s4u::NetZone* zone =
-        racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_[host])].zone;
     hosts_.push_back(make_host(zone, config, host, cores[host]));
+    host_wires_.push_back(make_wire(config.bandwidth));
   }
-  for (const Segment& rack : racks) rack.zone->seal();
-  root->seal();
+  zone->seal();
+}
+
+Platform::Wire Platform::make_wire(double bandwidth) {
+  const double usable = bandwidth * kBandwidthFactor;
+  return {network_.add_link(usable), network_.add_link(usable)};
+}
+
+Network::Route Platform::route(Rank from, Rank to) const {
+  const size_t a = host_index(from), b = host_index(to);
+  // Memory bandwidth is per core, so flows do not share it; it does not suffer from TCP.
+  if (a == b)
+    return {.links = {}, .latency_s = kLoopbackLatency_s, .bound = config_.memory_bandwidth};
+  Network::Route route{.links = {host_wires_[a].up, host_wires_[b].down},
+                       .latency_s = 2 * config_.latency_s,
+                       .penalty = 2 * kSlowness / config_.bandwidth};
+  if (rack_of_host_[a] != rack_of_host_[b]) {
+    route.links.push_back(rack_wires_[static_cast<size_t>(rack_of_host_[a])].up);
+    route.links.push_back(rack_wires_[static_cast<size_t>(rack_of_host_[b])].down);
+    route.latency_s += 2 * config_.rack_latency_s;
+    route.penalty += 2 * kSlowness / config_.rack_bandwidth;
+  }
+  route.penalty += route.latency_s;
+  return route;
 }
 
 void Platform::compute(Rank rank, double seconds) const {

@@ -34,7 +34,7 @@ World::World(const ClusterConfig& config, std::vector<std::string> roles, uint64
       body_(body),
       stop_(std::move(stop)),
       platform_(config, size()),
-      transfers_(platform_, [this] { change(); }),
+      transfers_(platform_, agenda_, [this] { change(); }),
       mail_(size(), config.cost_only, transfers_, [this](Rank rank) { wake(rank); }),
       windows_(size()),
       stragglers_(config.stragglers, static_cast<Rank>(config.workers), seed),

@@ -8,8 +8,11 @@ LayerStack::LayerStack(const Architecture& architecture, const ModelMemory& memo
   while (layer_of(steps_[first_trained_]).parameters.empty()) ++first_trained_;
 }
 
-at::Tensor LayerStack::forward(at::Tensor x, const Pass& pass) {
-  for (const Step& step : steps_) x = step.operation->forward(x, pass);
+at::Tensor LayerStack::forward(at::Tensor x, const Pass& pass, const Done& before) {
+  for (const Step& step : steps_) {
+    if (before && !layer_of(step).parameters.empty()) before(layer_of(step));
+    x = step.operation->forward(x, pass);
+  }
   return x;
 }
 

@@ -10,7 +10,7 @@ namespace tutti {
 
 class LayerStack {
  public:
-  // Called with each layer whose gradients are final.
+  // Called with each layer that has parameters, when their gradients are final.
   using Done = std::function<void(const Layer&)>;
 
   // The architecture must outlive it, and of a shard the group. Parameters and gradients are views
@@ -18,7 +18,8 @@ class LayerStack {
   LayerStack(const Architecture& architecture, const ModelMemory& memory, uint64_t seed,
              ShardGroup* group = nullptr);
 
-  at::Tensor forward(at::Tensor x, const Pass& pass);
+  // `before` is called with each layer that has parameters, before they are read.
+  at::Tensor forward(at::Tensor x, const Pass& pass, const Done& before = nullptr);
   // Given the gradient by the output of the last forward pass, which it may overwrite. Returns the
   // gradient by the input where it is needed; otherwise it ends at the first layer with parameters.
   at::Tensor backward(at::Tensor slope, bool input_needed, const Done& done);

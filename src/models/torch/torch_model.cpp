@@ -102,7 +102,9 @@ class TorchModel : public Model {
     shape.insert(shape.end(), architecture_.input.begin(), architecture_.input.end());
     // Operations overwrite only what operations made, never the batch.
     auto* features = const_cast<float*>(batch.features.data() + begin * width);
-    return layers_->forward(at::from_blob(features, shape, at::kFloat), {batch, training});
+    LayerStack::Done before;
+    if (training && needed_) before = [&](const Layer& layer) { needed_(range_of(layer)); };
+    return layers_->forward(at::from_blob(features, shape, at::kFloat), {batch, training}, before);
   }
 
   Range range_of(const Layer& layer) const {

@@ -36,7 +36,8 @@ class TorchStage : public StageModel {
   TorchStage(Architecture stage, const ModelMemory& memory, uint64_t seed)
       : architecture_(std::move(stage)), memory_(memory), seed_(seed), objective_(architecture_) {
     // The loss, and with it the scale of the penalty, is known to the last stage alone.
-    TUTTI_CHECK(architecture_.l2 == 0 || (is_first() && architecture_.place.last));
+    TUTTI_CHECK((architecture_.l2 == 0 && architecture_.l1 == 0) ||
+                (is_first() && architecture_.place.last));
   }
 
   TorchStage(Architecture shard, uint64_t seed, ShardGroup& group)

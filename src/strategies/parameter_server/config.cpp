@@ -101,14 +101,6 @@ void validate_sparse(const Config& c, const TaskConfig& task) {
                       fmt::format("{}, spread by their keys; strategy.shards = \"{}\" does not "
                                   "apply, leave it out",
                                   model, c.shards));
-  const auto refuse = [&](const std::string& key) {
-    throw ConfigError(
-        key, fmt::format("{}, and {} keeps only the parameters of dense models; leave it out",
-                         model, key));
-  };
-  if (c.replicas > 0) refuse("strategy.replicas");
-  if (c.snapshot_every > 0) refuse("strategy.snapshot_every");
-  if (!c.resume.empty()) refuse("strategy.resume");
 }
 
 }  // namespace

@@ -18,19 +18,29 @@ void Entry::set(const Order& order) {
   std::copy(order.members.begin(), order.members.end(), members.begin());
 }
 
+namespace {
+
+// All of the shard's parameters, or a row for each key that comes with it.
+std::string fault_of_gradient(const Entry& entry, const EntryLimits& limits) {
+  const uint64_t keys = entry.bytes / sizeof(uint64_t);
+  if (entry.bytes % sizeof(uint64_t) != 0 || keys > limits.rows) return "a state without need";
+  const uint64_t elements = limits.rows > 0 ? keys * limits.row_width : limits.elements;
+  if (entry.elements != elements && (entry.elements != 0 || keys > 0))
+    return "a gradient of another size";
+  if (entry.updated > 1 || (entry.elements > 0 && !entry.updated)) return "a gradient for nothing";
+  return "";
+}
+
+}  // namespace
+
 std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits) {
   if (bytes < sizeof(Entry)) return fmt::format("{} bytes instead of {}", bytes, sizeof(Entry));
   if (entry.magic != kChainMagic) return "another protocol";
   if (entry.kind < Entry::kRequest || entry.kind >= Entry::kKinds) return "an unknown kind";
   if (entry.shard < 0 || entry.shard >= limits.shards) return "no such shard";
   if (entry.worker < 0 || entry.worker >= limits.workers) return "no such worker";
-  if (entry.kind != Entry::kState) {
-    if (entry.elements != 0 && entry.elements != limits.elements)
-      return "a gradient of another size";
-    if (entry.bytes != 0) return "a state without need";
-    if (entry.updated > 1 || (entry.elements > 0 && !entry.updated))
-      return "a gradient for nothing";
-  }
+  if (entry.kind != Entry::kState)
+    if (const std::string fault = fault_of_gradient(entry, limits); !fault.empty()) return fault;
   if (entry.count > kMostMembers) return "too many members";
   for (uint32_t i = 0; i < entry.count; ++i)
     if (entry.members[i].rank < limits.first_server ||
@@ -43,8 +53,10 @@ std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits
     return fmt::format("{} bytes with {} decided", bytes, decided);
   if (entry.kind != Entry::kRequest) return "";
   // The head has checked it against its own version, which may be ahead of the one here.
-  const RequestLimits of_worker{
-      .workers = limits.workers, .shards = limits.shards, .version = request.version};
+  const RequestLimits of_worker{.workers = limits.workers,
+                                .shards = limits.shards,
+                                .version = request.version,
+                                .rows = limits.rows};
   return fault_of(request, sizeof(Request), entry.worker, of_worker);
 }
 

@@ -38,7 +38,7 @@ struct Entry {
   int32_t worker = 0;
   uint64_t index = 0;        // 1, 2, ... in each shard
   uint64_t elements = 0;     // floats that follow: of a gradient, or of a state
-  uint64_t bytes = 0;        // that follow besides: the rest of a state
+  uint64_t bytes = 0;        // that follow besides: the keys of a gradient, the rest of a state
   uint32_t updated = 0;      // 1: this brought about an update
   uint32_t incarnation = 0;  // kJoined
   uint32_t epoch = 0;        // of the chain, as its sender sees it; of the new one, with members
@@ -56,6 +56,8 @@ struct EntryLimits {
   int workers = 0;
   int shards = 0;
   uint64_t elements = 0;  // of the shard
+  uint64_t rows = 0;      // of a sparse model, and their width
+  uint64_t row_width = 0;
   Rank first_server = 0;
   int servers = 0;
 };

@@ -76,22 +76,22 @@ void Link::transmit(Sent& sent) {
   sent.request.epoch = order_.epoch;
   sending_.push_back(node_.endpoint().send(
       server_, request_tag(), std::as_bytes(std::span<const Request>(&sent.request, 1))));
-  const uint64_t stream = ring_.stream(shard_, sent.request.sequence);
-  for (const Sent::Piece& piece : sent.gradients)
-    sending_.push_back(
-        node_.endpoint().send(server_, gradient_tag(stream, piece.number), piece.data));
+  for (const Sent::Part& part : sent.parts)
+    sending_.push_back(node_.endpoint().send(server_, part.tag, part.data));
+}
+
+// With the last request.
+void Link::send_part(Tag tag, std::span<const std::byte> data) {
+  sending_.push_back(node_.endpoint().send(server_, tag, data));
+  if (has_heirs()) sent_.back().parts.push_back({tag, data});
 }
 
 void Link::send_gradients(size_t piece, std::span<const std::byte> data) {
-  const uint64_t stream = ring_.stream(shard_, push_sequence_);
-  sending_.push_back(node_.endpoint().send(server_, gradient_tag(stream, piece), data));
-  if (has_heirs()) sent_.back().gradients.push_back({piece, data});
+  send_part(gradient_tag(ring_.stream(shard_, push_sequence_), piece), data);
 }
 
 void Link::send_keys(std::span<const uint64_t> keys) {
-  if (!keys.empty())
-    sending_.push_back(
-        node_.endpoint().send(server_, keys_tag(ring_.stream(shard_, sequence_)), bytes_of(keys)));
+  if (!keys.empty()) send_part(keys_tag(ring_.stream(shard_, sequence_)), bytes_of(keys));
 }
 
 void Link::finish_sending() {
@@ -100,7 +100,7 @@ void Link::finish_sending() {
   sending_.clear();
   if (!has_heirs()) return sent_.clear();
   while (!sent_.empty() && sent_.front().request.sequence <= acknowledged_) sent_.pop_front();
-  for (Sent& sent : sent_) copy_gradients(sent);
+  for (Sent& sent : sent_) copy_parts(sent);
 }
 
 // False: they go to another server now.
@@ -132,16 +132,16 @@ bool Link::sends_to_heirs_are_done() {
   return true;
 }
 
-void Link::copy_gradients(Sent& sent) {
-  if (sent.gradients.empty() || sent.copy.size() > 0) return;
+void Link::copy_parts(Sent& sent) {
+  if (sent.parts.empty() || sent.copy.size() > 0) return;
   size_t bytes = 0;
-  for (const Sent::Piece& piece : sent.gradients) bytes += piece.data.size();
+  for (const Sent::Part& part : sent.parts) bytes += part.data.size();
   sent.copy = Buffer<std::byte>(bytes);
   std::span<std::byte> left = sent.copy.span();
-  for (Sent::Piece& piece : sent.gradients) {
-    const std::span<std::byte> mine = left.first(piece.data.size());
-    if (!node_.clock().cost_only()) std::copy(piece.data.begin(), piece.data.end(), mine.begin());
-    piece.data = mine;
+  for (Sent::Part& part : sent.parts) {
+    const std::span<std::byte> mine = left.first(part.data.size());
+    if (!node_.clock().cost_only()) std::copy(part.data.begin(), part.data.end(), mine.begin());
+    part.data = mine;
     left = left.subspan(mine.size());
   }
   node_.clock().charge({.flops = 0, .memory_bytes = 2.0 * static_cast<double>(bytes)});

@@ -70,13 +70,13 @@ class Link {
 
  private:
   struct Sent {
-    struct Piece {
-      size_t number;
+    struct Part {
+      Tag tag;
       std::span<const std::byte> data;
     };
     Request request;
-    std::vector<Piece> gradients;
-    Buffer<std::byte> copy;  // of these, when their own memory is needed again
+    std::vector<Part> parts;  // gradients and keys
+    Buffer<std::byte> copy;   // of these, when their own memory is needed again
   };
   void transmit(Sent& sent);
   void expect_reply();
@@ -87,7 +87,8 @@ class Link {
   void turn();
   void await_notice();
   std::optional<Notice> take_notice(const Completion& completion);
-  void copy_gradients(Sent& sent);
+  void send_part(Tag tag, std::span<const std::byte> data);
+  void copy_parts(Sent& sent);
   void check(const Reply& reply, size_t bytes);
   void find_in_window();
 

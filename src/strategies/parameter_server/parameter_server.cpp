@@ -47,6 +47,7 @@ class ParameterServer : public Strategy {
     return role != kServer || config_.replicas > 0;
   }
   bool moves_rows() const override { return true; }
+  bool spreads_rows() const override { return true; }
 
   std::string equivalence(const TaskConfig& task) const override {
     // Of a sparse model it depends on the optimizer whether rows that are not touched rest.
@@ -54,8 +55,18 @@ class ParameterServer : public Strategy {
     return config_.consistency == "bsp" && config_.pull_every == 1 ? synchronous_class(task) : "";
   }
 
+  // Of a sparse model a worker holds the rows of its batch, and in the end all that are few.
+  double memory_bytes(const Plan& plan) const override {
+    if (plan.architecture.row_width == 0) return Strategy::memory_bytes(plan);
+    const size_t count = plan.architecture.parameter_count;
+    return ps::touched_rows(plan) * static_cast<double>(plan.architecture.row_width) * 2 *
+               sizeof(float) +
+           (count <= kMostFlat ? 2.0 * static_cast<double>(count * sizeof(float)) : 0) +
+           step_cost(plan).extra_memory;
+  }
+
   StepCost step_cost(const Plan& plan) const override {
-    if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_.servers);
+    if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_);
     const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
     const auto count = static_cast<double>(plan.architecture.parameter_count);
     const auto workers = static_cast<double>(plan.cluster.workers);

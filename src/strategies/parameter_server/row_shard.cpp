@@ -10,12 +10,18 @@ namespace tutti::parameter_server {
 RowShard::RowShard(Context& context)
     : context_(context),
       exact_(context.task.deterministic),
+      width_(context.model.architecture().row_width),
       optimizer_(context.optimizer),
-      table_(context.model.architecture().row_width,
-             optimizer_.state_width(context.model.architecture().row_width),
-             [&context](uint64_t key, std::span<float> row) {
-               initial_row(context.model.architecture(), context.task.seed, key, row);
-             }) {}
+      table_(make_table()) {}
+
+// When only costs count it has the keys, which say how much travels, but not the rows.
+RowTable RowShard::make_table() const {
+  if (cost_only()) return RowTable(1, 0);
+  return RowTable(width_, optimizer_.state_width(width_),
+                  [&context = context_](uint64_t key, std::span<float> row) {
+                    initial_row(context.model.architecture(), context.task.seed, key, row);
+                  });
+}
 
 size_t RowShard::element_bytes() const { return exact_ ? sizeof(ExactSum) : sizeof(float); }
 
@@ -46,7 +52,7 @@ std::span<const uint64_t> RowShard::keys(size_t index) const {
 template <class T>
 void RowShard::add(Sums<T>& sums, Sums<T>& scratch, std::span<const uint64_t> keys,
                    std::span<const T> rows) {
-  const size_t w = width(), most = sums.keys.size() + keys.size();
+  const size_t w = cost_only() ? 0 : width(), most = sums.keys.size() + keys.size();
   scratch.keys.resize(most);
   scratch.rows.resize(most * w);
   size_t a = 0, b = 0, n = 0;
@@ -76,42 +82,57 @@ void RowShard::add_up(Sums<T>& sums, Sums<T>& scratch, std::span<const size_t> s
   }
 }
 
-void RowShard::apply(std::span<const size_t> slots, double factor, double rate) {
+RowSum RowShard::sum_of(std::span<const size_t> slots, double factor) {
+  if (exact_) {
+    add_up(exact_sums_, more_exact_sums_, slots);
+    floats_.rows.resize(exact_sums_.rows.size());
+    round_all(exact_sums_.rows, floats_.rows);
+    return {exact_sums_.keys, floats_.rows};
+  }
+  if (slots.size() == 1 && factor == 1) {
+    const std::span<const uint64_t> touched = keys(slots.front());
+    return {touched, values_in<float>(gradients(slots.front(), touched.size()))};
+  }
+  add_up(floats_, more_floats_, slots);
+  if (factor != 1)
+    for (float& value : floats_.rows) value *= static_cast<float>(factor);
+  return {floats_.keys, floats_.rows};
+}
+
+RowSum RowShard::apply(std::span<const size_t> slots, double factor, double rate) {
   PhaseScope scope(context_.watch, Phase::kAggregate);
+  const RowSum sum = sum_of(slots, factor);
   size_t count = 0;
   for (const size_t index : slots) count += keys(index).size();
-  if (!context_.node.clock().cost_only()) {
-    const size_t w = width();
-    std::span<const uint64_t> touched = keys(slots.front());
-    std::span<const float> rows;
-    if (exact_) {
-      add_up(exact_sums_, more_exact_sums_, slots);
-      floats_.rows.resize(exact_sums_.rows.size());
-      round_all(exact_sums_.rows, floats_.rows);
-      touched = exact_sums_.keys;
-      rows = floats_.rows;
-    } else if (slots.size() == 1 && factor == 1) {
-      rows = values_in<float>(gradients(slots.front(), touched.size()));
-    } else {
-      add_up(floats_, more_floats_, slots);
-      if (factor != 1)
-        for (float& value : floats_.rows) value *= static_cast<float>(factor);
-      touched = floats_.keys;
-      rows = floats_.rows;
-    }
-    table_.update(touched, [&](size_t i, uint32_t row) {
-      optimizer_.step(table_.values(row), table_.state(row), rows.subspan(i * w, w), rate);
-    });
-  }
-  const auto state = static_cast<double>(optimizer_.state_width(width()));
-  charge(static_cast<double>(count) * (3 * static_cast<double>(width()) + 2 * state), count);
+  step(sum, rate);
+  charge_steps(count);
+  return sum;
+}
+
+void RowShard::apply(const RowSum& sum, double rate) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  step(sum, rate);
+  charge_steps(sum.keys.size());
+}
+
+void RowShard::step(const RowSum& sum, double rate) {
+  const size_t w = width();
+  table_.update(sum.keys, [&](size_t i, uint32_t row) {
+    if (!cost_only())
+      optimizer_.step(table_.values(row), table_.state(row), sum.rows.subspan(i * w, w), rate);
+  });
+}
+
+void RowShard::charge_steps(size_t gradients) {
+  const size_t floats = width() + 2 * stride();
+  charge(static_cast<double>(gradients * floats), gradients);
 }
 
 void RowShard::read(std::span<const uint64_t> keys, bool kept, std::span<float> rows) {
   charge(2 * static_cast<double>(rows.size()), keys.size());
-  if (context_.node.clock().cost_only()) return;
+  if (cost_only()) return;
   if (!kept) return table_.read(keys, rows);
-  const size_t w = width(), there = kept_.size() / w;
+  const size_t w = width(), there = kept_rows_;
   for (size_t i = 0; i < keys.size(); ++i) {
     const uint32_t row = table_.find(keys[i]);
     const std::span<float> to = rows.subspan(i * w, w);
@@ -128,11 +149,40 @@ void RowShard::read(std::span<const uint64_t> keys, bool kept, std::span<float> 
 // for good.
 void RowShard::keep() {
   charge(2 * static_cast<double>(table_.size() * width()), 0);
-  if (context_.node.clock().cost_only()) return;
+  kept_rows_ = table_.size();
+  if (cost_only()) return;
   const size_t w = width();
   kept_.resize(table_.size() * w);
   for (uint32_t row = 0; row < table_.size(); ++row)
     std::copy_n(table_.values(row).data(), w, kept_.data() + row * w);
+}
+
+Buffer<float> RowShard::save(bool kept) {
+  const size_t kept_floats = kept ? kept_rows_ * width() : 0;
+  Buffer<float> saved(table_.size() * stride() + kept_floats);
+  charge(2 * static_cast<double>(saved.size()), 0);
+  if (cost_only()) return saved;
+  for (uint32_t row = 0; row < table_.size(); ++row)
+    std::copy_n(table_.values_and_state(row).data(), stride(), saved.data() + row * stride());
+  std::copy_n(kept_.data(), kept_floats, saved.data() + table_.size() * stride());
+  return saved;
+}
+
+bool RowShard::restore(std::span<const uint64_t> keys, size_t kept, std::span<const float> saved) {
+  if (kept > keys.size() || saved.size() != keys.size() * stride() + kept * width()) return false;
+  charge(2 * static_cast<double>(saved.size()), keys.size());
+  table_ = make_table();
+  kept_rows_ = kept;
+  for (const uint64_t key : keys) {
+    const uint32_t row = table_.find_or_make(key);
+    if (!cost_only())
+      std::copy_n(saved.data() + row * stride(), stride(), table_.values_and_state(row).data());
+  }
+  if (!cost_only()) {
+    const std::span<const float> rest = saved.subspan(keys.size() * stride());
+    kept_.assign(rest.begin(), rest.end());
+  }
+  return table_.size() == keys.size();  // none of them came twice
 }
 
 // Floats that are read or written, and a cache line for each lookup.

@@ -4,38 +4,53 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "core/error.h"
 #include "sparse/keys.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_server/entry.h"
 
 namespace tutti::parameter_server {
 namespace {
 
 // The final rows come in parts, so that nobody needs memory for all of them twice.
 constexpr size_t kFinalKeys = 1 << 18;
+constexpr size_t kFinalSamples = 1 << 14;
 
 }  // namespace
 
-// Keys go to the servers twice, rows come and gradients go; each batch touches the bias.
-StepCost row_step_cost(const Plan& plan, int64_t servers) {
+double touched_rows(const Plan& plan) {
+  const double samples =
+      static_cast<double>(plan.task.global_batch) / static_cast<double>(plan.cluster.workers);
+  return std::min(static_cast<double>(plan.architecture.rows()),
+                  samples * plan.architecture.values_per_sample + 1);
+}
+
+// Keys go to the shards twice, rows come and gradients go; each batch touches the bias. Every
+// server passes on what it updates: at most once for each push.
+StepCost row_step_cost(const Plan& plan, const Config& config) {
   const double gradient = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
   const auto width = static_cast<double>(plan.architecture.row_width);
   const auto workers = static_cast<double>(plan.cluster.workers);
-  const auto count = static_cast<double>(servers);
-  const double samples = static_cast<double>(plan.task.global_batch) / workers;
-  const double touched = std::min(static_cast<double>(plan.architecture.rows()),
-                                  samples * plan.architecture.values_per_sample + 1);
+  const auto count = static_cast<double>(shards_of(config));
+  const auto servers = static_cast<double>(config.servers);
+  const auto copies = static_cast<double>(config.replicas);
+  const double touched = touched_rows(plan);
   const StepCost worker{
       .bytes_sent =
           touched * (2 * sizeof(uint64_t) + width * gradient) + 2 * count * sizeof(Request),
       .messages = 5 * count,
       .extra_memory = touched * (sizeof(uint64_t) + width * (sizeof(float) + gradient))};
-  const StepCost server{
-      .bytes_sent = workers * (touched / count * width * sizeof(float) + 2 * sizeof(Reply)),
-      .messages = 3 * workers,
-      .extra_memory = worker.extra_memory};
+  const double shards = count / servers;  // of each
+  const double rows = workers * touched / servers;
+  const StepCost server{.bytes_sent = rows * width * sizeof(float) +
+                                      2 * workers * shards * sizeof(Reply) +
+                                      copies * (rows * (width * sizeof(float) + sizeof(uint64_t)) +
+                                                3 * workers * shards * sizeof(Entry)),
+                        .messages = workers * shards * (3 + 5 * copies),
+                        .extra_memory = worker.extra_memory};
   return server.bytes_sent > worker.bytes_sent ? server : worker;
 }
 
@@ -97,8 +112,20 @@ void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int6
   link.send_keys(parcel.keys);
 }
 
+// Memory for these rows in the model; nothing when only costs count.
+std::span<float> RowWorker::hold(std::span<const uint64_t> keys) {
+  if (!model_ || keys.empty()) return {};
+  model_->hold(keys);
+  return model_->parameters();
+}
+
 // Brings the rows of keys_ into the model.
 void RowWorker::pull_rows(uint32_t flags, int64_t wanted, int64_t snapshot) {
+  pull_rows_to(hold(keys_), flags, wanted, snapshot);
+}
+
+void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t wanted,
+                             int64_t snapshot) {
   for (Link& link : links_) link.finish_sending();
   split_keys(keys_, parcels_.size(), positions_);
   for (size_t server = 0; server < parcels_.size(); ++server) {
@@ -132,7 +159,7 @@ void RowWorker::pull_rows(uint32_t flags, int64_t wanted, int64_t snapshot) {
     if (context_.node.clock().cost_only()) continue;
     for (size_t i = 0; i < parcel.keys.size(); ++i)
       std::copy_n(parcel.pulled.data() + i * width_, width_,
-                  row_of(context_.model.parameters(), parcel.keys[i]).data());
+                  rows.data() + positions_[server][i] * width_);
   }
   charge_rows(2);
 }
@@ -156,6 +183,16 @@ double RowWorker::lane_gradient(std::span<const uint32_t> samples, uint64_t step
   return loss;
 }
 
+// Both lists of keys ascend.
+void RowWorker::add_lane() {
+  size_t place = 0;
+  for (const uint64_t key : lane_keys_) {
+    while (keys_[place] != key) ++place;
+    accumulate(std::span(row_sums_).subspan(place * width_, width_),
+               model_->gradients().subspan(place * width_, width_));
+  }
+}
+
 LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_t step_number) {
   LocalWorker::Result result;
   result.count = local_.count_of(place);
@@ -166,8 +203,7 @@ LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_
     result.samples = static_cast<int64_t>(samples.size());
   } else {
     // In lanes that do not depend on the number of parts, added up exactly.
-    if (model_)
-      for (const uint64_t key : keys_) std::fill_n(sums_.data() + key * width_, width_, ExactSum{});
+    if (model_) row_sums_.assign(keys_.size() * width_, ExactSum{});
     const Range lanes = lanes_of(place);
     for (size_t lane = lanes.begin; lane < lanes.end; ++lane) {
       const auto samples = local_.lane_of(place, lane);
@@ -175,10 +211,7 @@ LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_
       result.loss += lane_gradient(samples, step_number, scale);
       result.samples += static_cast<int64_t>(samples.size());
       PhaseScope scope(context_.watch, Phase::kAggregate);
-      if (model_)
-        for (const uint64_t key : lane_keys_)
-          accumulate(sums_.span().subspan(key * width_, width_),
-                     row_of(context_.model.gradients(), key));
+      if (model_) add_lane();
       charge_rows(9);
     }
   }
@@ -196,12 +229,11 @@ void RowWorker::push_rows() {
     parcel.pushed.resize(exact ? 0 : parcel.keys.size() * width_);
     parcel.pushed_sums.resize(exact ? parcel.keys.size() * width_ : 0);
     for (size_t i = 0; i < parcel.keys.size() && model_; ++i) {
-      const size_t begin = parcel.keys[i] * width_;
+      const size_t begin = positions_[server][i] * width_;
       if (exact)
-        std::copy_n(sums_.data() + begin, width_, parcel.pushed_sums.data() + i * width_);
+        std::copy_n(row_sums_.data() + begin, width_, parcel.pushed_sums.data() + i * width_);
       else
-        std::copy_n(context_.model.gradients().data() + begin, width_,
-                    parcel.pushed.data() + i * width_);
+        std::copy_n(model_->gradients().data() + begin, width_, parcel.pushed.data() + i * width_);
     }
     Request request = pull_request(link, Request::kPush);
     if (&link == &coordinator()) request.occupancy = occupancy();
@@ -221,13 +253,37 @@ void RowWorker::read_for(const EvaluationTask& task, uint32_t flags) {
   pull_rows(flags, collects_ ? coordinator().reply().version : 0);
 }
 
-// All rows, also those that were never touched: whoever has the model now needs them.
+// All rows of a small model, also those that were never touched: whoever has the model now may need
+// them. Of a large one those that the data touches.
+std::vector<uint64_t> RowWorker::final_keys() {
+  const Architecture& architecture = context_.model.architecture();
+  std::vector<uint64_t> all, merged;
+  if (architecture.parameter_count <= kMostFlat) {
+    all.resize(architecture.rows());
+    std::iota(all.begin(), all.end(), uint64_t{0});
+    return all;
+  }
+  const size_t samples = context_.data.dataset->size();
+  for (size_t begin = 0; begin < samples; begin += kFinalSamples) {
+    std::vector<uint32_t> part(std::min(kFinalSamples, samples - begin));
+    std::iota(part.begin(), part.end(), static_cast<uint32_t>(begin));
+    touch(part);
+    merged.clear();
+    std::set_union(all.begin(), all.end(), keys_.begin(), keys_.end(), std::back_inserter(merged));
+    std::swap(all, merged);
+  }
+  return all;
+}
+
 void RowWorker::take_final() {
-  const size_t rows = context_.model.architecture().rows();
-  for (size_t begin = 0; begin < rows; begin += kFinalKeys) {
-    keys_.resize(std::min(kFinalKeys, rows - begin));
-    std::iota(keys_.begin(), keys_.end(), begin);
-    pull_rows(Request::kFinal, 0);
+  const std::vector<uint64_t> all = final_keys();
+  const std::span<float> rows = hold(all);
+  for (size_t begin = 0; begin < all.size(); begin += kFinalKeys) {
+    const size_t count = std::min(kFinalKeys, all.size() - begin);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    keys_.assign(first, first + static_cast<std::ptrdiff_t>(count));
+    pull_rows_to(model_ ? rows.subspan(begin * width_, count * width_) : rows, Request::kFinal, 0,
+                 0);
   }
 }
 

@@ -1,5 +1,6 @@
 // A worker that trains a sparse model: it is told what to compute, pulls the rows that this
-// touches, and pushes their gradients. No other row ever travels, until the end.
+// touches, and pushes their gradients. It holds no other row, and no other ever travels, until the
+// end: then it gets those that the data touches, or all if that is little.
 //
 // Rows are read after the hand is known, not with it, so a pull names its keys; everything else is
 // as for dense models, in every consistency model.
@@ -12,8 +13,10 @@
 
 namespace tutti::parameter_server {
 
+// Rows that a worker's part of a batch touches, on average or at most.
+double touched_rows(const Plan& plan);
 // What a step costs, of the rows that a batch touches on average.
-StepCost row_step_cost(const Plan& plan, int64_t servers);
+StepCost row_step_cost(const Plan& plan, const Config& config);
 
 class RowWorker : public Worker {
  public:
@@ -35,24 +38,27 @@ class RowWorker : public Worker {
   std::vector<uint32_t> samples_at(const LocalWorker::Place& place);
   void touch(std::span<const uint32_t> samples);  // gathers them; keys_ become what they touch
   void pull_rows(uint32_t flags, int64_t wanted, int64_t snapshot = 0);
+  // The same into these rows, in the order of keys_.
+  void pull_rows_to(std::span<float> rows, uint32_t flags, int64_t wanted, int64_t snapshot);
+  std::span<float> hold(std::span<const uint64_t> keys);
+  std::vector<uint64_t> final_keys();
   void ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int64_t snapshot);
   LocalWorker::Result gradient(const LocalWorker::Place& place, uint64_t step_number);
   double lane_gradient(std::span<const uint32_t> samples, uint64_t step_number, float scale);
+  void add_lane();
   void push_rows();
   Range lanes_of(const LocalWorker::Place& place) const {
     return part_of(static_cast<size_t>(context_.task.lanes), static_cast<size_t>(place.parts),
                    static_cast<size_t>(place.part));
   }
   void charge_rows(double passes);
-  std::span<float> row_of(std::span<float> all, uint64_t key) const {
-    return all.subspan(key * width_, width_);
-  }
 
   const size_t width_;
   SparseModel* model_;  // nullptr when only costs count
   Batch batch_;
   std::vector<uint64_t> keys_, lane_keys_;
-  std::vector<std::vector<uint32_t>> positions_;
+  std::vector<ExactSum> row_sums_;                // task.deterministic; of keys_
+  std::vector<std::vector<uint32_t>> positions_;  // in keys_, of each parcel
   std::vector<Parcel> parcels_;
 };
 

@@ -230,7 +230,7 @@ void Server::execute(Chain::Item& item) {
   else if (entry.kind == Entry::kBulletin)
     obey(entry.request, item.decided);
   else if (entry.kind == Entry::kClosed)
-    closed_ = true;
+    end();
   else if (entry.kind == Entry::kForgotten) {
     std::erase_if(gathered_, [&](const Gathered& gathered) {
       return gathered.worker == entry.worker && gathered.push.sequence == entry.request.sequence;
@@ -274,7 +274,7 @@ void Server::take(int index, const Request& request) {
     sender.pull = request;
     sender.waited = false;
     sender.heard = !replaying_;
-    if (request.flags & Request::kRows) take_keys(index, slot);
+    if (request.flags & Request::kRows && slot != kNoSlot) take_keys(index, slot);
   }
   if (request.flags & Request::kFinal) sender.finished = true;
   if (request.flags & Request::kGoodbye) sender.done = true;

@@ -145,13 +145,17 @@ class Server {
   void take(int index, const Request& request);
   void lose(int index);
   void join(int index, uint32_t incarnation);
+  void end();
   void obey(const Request& bulletin, const std::vector<Decided>& decided);
 
   // Of a sparse model.
   void receive_rows(int index, const Request& request);
   bool rows_make_sense(int index);
   void take_keys(int index, size_t slot);
-  void answer_rows(int index, const Request& pull, Reply reply);
+  void answer_rows(int index, const Request& pull, const Reply& reply);
+  void update_rows(std::span<const size_t> slots, double factor, double rate);
+  void save_rows(Archive& state);
+  void restore_rows(Archive& state, std::span<const float> values);
 
   // Updates.
   void take_push(int index, const Request& request, size_t slot);
@@ -172,6 +176,7 @@ class Server {
   // Snapshots.
   void take_snapshot();
   void resume();
+  bool resume_rows(uint64_t count, std::span<const std::byte>& left);
 
   // Replies.
   void answer_all();

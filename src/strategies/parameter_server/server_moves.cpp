@@ -110,8 +110,9 @@ void Server::save(Chain::Item& item) {
   int64_t optimizer_steps = shard_.optimizer_steps();
   state(order.epoch, order.members, optimizer_steps);
   archive(state);
+  if (shard_.rows()) save_rows(state);
   item.rest = state.take();
-  item.values = shard_.save();
+  item.values = shard_.rows() ? shard_.rows()->save(true) : shard_.save();
 }
 
 void Server::restore(const Chain::Item& item) {
@@ -120,7 +121,10 @@ void Server::restore(const Chain::Item& item) {
   int64_t optimizer_steps = 0;
   state(order.epoch, order.members, optimizer_steps);
   archive(state);
-  shard_.restore(item.values.span(), optimizer_steps);
+  if (shard_.rows())
+    restore_rows(state, item.values.span());
+  else
+    shard_.restore(item.values.span(), optimizer_steps);
   context_.log.info(fmt::format("has shard {} from version {} on", index_, version_));
   told_ = order.epoch;
   chain_.begin_at(item.entry.index, std::move(order));

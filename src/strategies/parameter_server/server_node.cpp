@@ -211,6 +211,8 @@ void ServerNode::entry_arrived(const Completion& completion) {
   const EntryLimits limits{.workers = static_cast<int>(context_.cluster.workers),
                            .shards = ring_.shards(),
                            .elements = known ? sizes_[static_cast<size_t>(entry.shard)] : 0,
+                           .rows = context_.model.architecture().rows(),
+                           .row_width = context_.model.architecture().row_width,
                            .first_server = ring_.first_server(),
                            .servers = ring_.servers()};
   std::string fault = fault_of(entry, completion.bytes, limits);
@@ -259,6 +261,8 @@ void ServerNode::post(Rank to, Tag tag, std::vector<std::byte> message) {
 }
 
 void ServerNode::deliver_locally() {
+  if (std::exchange(repeats_bulletins_, false))
+    for (const auto& [shard, own] : servers_) own->server->publish_again();
   while (!local_.empty()) {
     const Local local = std::move(local_.front());
     local_.pop_front();

@@ -81,6 +81,7 @@ class ServerNode {
   double over_since_s_ = -1;
   double unheld_since_s_ = -1;  // a shard that nobody is known to hold
   bool told_over_ = false;
+  bool repeats_bulletins_ = false;  // a shard here has a new head: others hear of it by a notice
   bool joins_late_;
   bool heard_ = false;  // of anybody
 };

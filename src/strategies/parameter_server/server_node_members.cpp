@@ -95,6 +95,7 @@ void ServerNode::remove_retired() {
 }
 
 void ServerNode::tell(const Notice& notice, Rank to) {
+  if (to == kAnyRank) repeats_bulletins_ = true;
   std::vector<std::byte> message(sizeof(Notice));
   std::memcpy(message.data(), &notice, sizeof(Notice));
   for (Rank rank = 0; rank < node_.endpoint().size(); ++rank) {

@@ -9,6 +9,18 @@
 #include "strategies/parameter_server/snapshot.h"
 
 namespace tutti::parameter_server {
+namespace {
+
+// False: there is less left than that.
+template <class T>
+bool take_from(std::span<const std::byte>& left, std::span<T> values) {
+  if (left.size() < values.size_bytes()) return false;
+  if (!values.empty()) std::memcpy(values.data(), left.data(), values.size_bytes());
+  left = left.subspan(values.size_bytes());
+  return true;
+}
+
+}  // namespace
 
 // After each update whose number `snapshot_every` divides: so all shards have the same ones.
 void Server::take_snapshot() {
@@ -16,11 +28,17 @@ void Server::take_snapshot() {
   if (!leads() || context_.folder.empty() || node_.clock().cost_only()) return;
   const SnapshotInfo info{.shard = index_,
                           .shards = ring_.shards(),
-                          .elements = elements(),
+                          .elements = shard_.rows() ? shard_.rows()->table().size() : elements(),
                           .version = version_,
                           .samples = samples_,
                           .optimizer_steps = shard_.optimizer_steps()};
   std::vector<std::span<const std::byte>> parts;
+  Buffer<float> rows;
+  if (shard_.rows()) {
+    rows = shard_.rows()->save(false);
+    parts.push_back(bytes_of(shard_.rows()->table().keys()));
+    parts.push_back(bytes_of(std::span<const float>(rows.span())));
+  }
   for (const std::span<float> part : shard_.state())
     parts.push_back(bytes_of(std::span<const float>(part)));
   const std::vector<int64_t> saved = coordinates() ? coordinator_->save() : std::vector<int64_t>();
@@ -29,19 +47,25 @@ void Server::take_snapshot() {
   local_.count("snapshots");
 }
 
+// Keys, and their rows with the optimizer's state.
+bool Server::resume_rows(uint64_t count, std::span<const std::byte>& left) {
+  RowShard& rows = *shard_.rows();
+  if (count > left.size() / sizeof(uint64_t)) return false;
+  std::vector<uint64_t> keys(count);
+  if (!take_from(left, std::span(keys))) return false;
+  std::vector<float> saved(count * rows.stride());
+  return take_from(left, std::span(saved)) && rows.restore(keys, 0, saved);
+}
+
 void Server::resume() {
   if (node_.clock().cost_only()) return;
   const int64_t version = newest_snapshot(config_.resume, ring_.shards(), context_.log);
   const std::string path = snapshot_path(config_.resume, index_, version);
   const Snapshot snapshot = read_snapshot(path);
   std::span<const std::byte> left = snapshot.content;
-  bool fits = snapshot.info.elements == elements();
-  for (const std::span<float> part : shard_.state()) {
-    fits = fits && left.size() >= part.size_bytes();
-    if (!fits) break;
-    std::memcpy(part.data(), left.data(), part.size_bytes());
-    left = left.subspan(part.size_bytes());
-  }
+  bool fits = shard_.rows() ? resume_rows(snapshot.info.elements, left)
+                            : snapshot.info.elements == elements();
+  for (const std::span<float> part : shard_.state()) fits = fits && take_from(left, part);
   std::vector<int64_t> saved(left.size() / sizeof(int64_t));
   if (!saved.empty()) std::memcpy(saved.data(), left.data(), saved.size() * sizeof(int64_t));
   fits = fits && left.size() % sizeof(int64_t) == 0;

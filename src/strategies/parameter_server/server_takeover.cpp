@@ -92,7 +92,10 @@ void Server::answer_again(int index, const Request& request) {
   }
   asking.pull = request;
   asking.heard = true;
-  send_reply(index, reply, parameters);
+  if (reply.elements > 0 && shard_.rows())
+    answer_rows(index, request, reply);
+  else
+    send_reply(index, reply, parameters);
   release();
 }
 
@@ -113,10 +116,12 @@ bool Server::settled() const {
                       [](const Worker& worker) { return worker.present && worker.unheard; });
 }
 
-void Server::close_chain() {
+void Server::close_chain() { input({.kind = Entry::kClosed}); }
+
+void Server::end() {
+  closed_ = true;
   if (const RowShard* rows = shard_.rows())
     context_.recorder.count("rows_made", static_cast<int64_t>(rows->table().size()));
-  input({.kind = Entry::kClosed});
 }
 
 void Server::finish_sending() {

@@ -16,6 +16,10 @@ void Server::finish_push(int index) {
     return input({.kind = Entry::kRequest, .worker = index, .request = push.request});
   // The head before had it too; if it was not yet applied, that one alone.
   sender.push.reset();
+  if (push.request.flags & Request::kRows) {
+    take_keys(index, push.slot);
+    return answer_again(index, push.request);
+  }
   local_.count("pushes_resent");
   answer_again(index, push.request);
   for (Gathered& gathered : gathered_) {
@@ -46,6 +50,7 @@ void Server::take_push(int index, const Request& request, size_t slot) {
 // The head adds up and sends the sum along; who comes after takes the same step with it.
 void Server::update(std::span<const size_t> slots, double factor, double rate) {
   ++updates_;
+  if (shard_.rows()) return update_rows(slots, factor, rate);
   Chain::Item& item = *current_;
   if (replaying_) return shard_.apply(item.values.span(), rate);
   item.entry.updated = 1;
@@ -135,6 +140,7 @@ bool Server::forget_lost(std::vector<Decided>& decided) {
   });
   if (!decided.empty()) return false;
   decisions_.erase(version_++);
+  take_snapshot();
   updated();
   return true;
 }

@@ -72,11 +72,7 @@ size_t Shard::lend_slot(std::span<float> gradient) {
 void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).push_back(slot); }
 
 std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
-  TUTTI_CHECK(!slots.empty());
-  if (rows_) {
-    rows_->apply(slots, factor, rate);
-    return {};
-  }
+  TUTTI_CHECK(!slots.empty() && !rows_);
   PhaseScope scope(context_.watch, Phase::kAggregate);
   Clock& clock = context_.node.clock();
   if (!clock.cost_only()) {

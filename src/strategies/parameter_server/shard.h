@@ -31,8 +31,8 @@ class Shard {
   size_t lend_slot(std::span<float> gradient);
 
   // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
-  // which it returns; it stays until the first slot is freed. Nothing when that slot is lent, or of
-  // rows: then there is no place that has all of it.
+  // which it returns; it stays until the first slot is freed. Nothing when that slot is lent: then
+  // there is no place that has all of it. Rows are updated by themselves.
   std::span<const float> apply(std::span<const size_t> slots, double factor, double rate);
   // Takes an optimizer step with a sum that somebody else has added up.
   void apply(std::span<const float> gradient, double rate);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -31,23 +32,34 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<Header>);
 
-// FNV-1a, eight bytes at a time: against torn files and bad disks, not against malice.
+// FNV-1a, eight bytes at a time: against torn files and bad disks, not against malice. The same
+// however the bytes are cut into parts.
 class Checksum {
  public:
   void add(std::span<const std::byte> bytes) {
-    for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t)))
-      mix(bytes.first(sizeof(uint64_t)));
-    if (!bytes.empty()) mix(bytes);
+    while (!bytes.empty()) {
+      const size_t count = std::min(bytes.size(), word_.size() - filled_);
+      std::memcpy(word_.data() + filled_, bytes.data(), count);
+      filled_ += count;
+      bytes = bytes.subspan(count);
+      if (filled_ == word_.size()) mix();
+    }
   }
-  uint64_t value() const { return value_; }
+  uint64_t value() {
+    if (filled_ > 0) mix();
+    return value_;
+  }
 
  private:
-  void mix(std::span<const std::byte> bytes) {
+  void mix() {
     uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), bytes.size());
+    std::memcpy(&word, word_.data(), filled_);
     value_ = (value_ ^ word) * 0x100000001b3u;
     value_ ^= value_ >> 29;
+    filled_ = 0;
   }
+  std::array<std::byte, sizeof(uint64_t)> word_ = {};
+  size_t filled_ = 0;
   uint64_t value_ = 0xcbf29ce484222325u;
 };
 

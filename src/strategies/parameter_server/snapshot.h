@@ -16,7 +16,7 @@ namespace tutti::parameter_server {
 
 struct SnapshotInfo {
   int32_t shard = 0, shards = 1;
-  uint64_t elements = 0;  // parameters of the shard
+  uint64_t elements = 0;  // parameters of the shard, or rows of a sparse one
   int64_t version = 0;    // updates in them
   int64_t samples = 0;    // of all workers, in them
   int64_t optimizer_steps = 0;

@@ -26,7 +26,8 @@ Worker::Worker(Context& context, const Config& config)
       bound_(config.staleness),
       asked_s_(started_s_) {
   const Architecture& architecture = context.model.architecture();
-  const auto shards = make_shards(architecture, config, context.optimizer);
+  auto shards = make_shards(architecture, config, context.optimizer);
+  if (architecture.row_width > 0) shards.assign(shards.size(), {0, 0});  // rows go by their keys
   for (size_t i = 0; i < shards.size(); ++i) {
     links_.emplace_back(context, config, ring_, static_cast<int>(i), shards[i], incoming_.span());
     pieces_.push_back(pieces_of(architecture, shards[i]));

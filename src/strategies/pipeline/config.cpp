@@ -17,6 +17,9 @@ void visit_schedule(Visitor& v, PipelineConfig& c) {
   v.choice("schedule", c.schedule, schedules, "the order of forward and backward passes");
   v.field("recompute", c.recompute,
           "keep only what enters a stage and compute the rest again for the backward pass");
+  v.field("vertical_sync", c.vertical_sync,
+          "asynchronous: every stage computes a batch on the version of the weights that the first "
+          "stage had for it, so that its gradient is that of one model");
 }
 
 void visit_topology(Visitor& v, std::string& topology, const char* help) {
@@ -35,7 +38,10 @@ void visit(Visitor& v, PipelineConfig& c) {
   v.field("replicas", c.replicas, kAtLeastOne,
           "pipelines side by side, each with a share of the batch: data parallel around model "
           "parallel");
-  visit_topology(v, c.topology, "replicas: how they sum their gradients");
+  v.division("copies", c.copies,
+             "nodes of each stage, which take micro-batches in turn: one number for all, a list, "
+             "or auto: PipeDream's programme chooses stages and copies; 0: one node each");
+  visit_topology(v, c.topology, "replicas and copies: how they sum their gradients");
 }
 
 void validate_task(const PipelineConfig& config, const TaskConfig& task) {
@@ -51,6 +57,12 @@ void validate_task(const PipelineConfig& config, const TaskConfig& task) {
                                   "layers, but task.partition = \"{}\" deals samples to workers; "
                                   "use \"global\"",
                                   config.kind, task.partition));
+  if (config.vertical_sync && config.schedule != "asynchronous")
+    throw ConfigError("strategy.vertical_sync",
+                      fmt::format("strategy.vertical_sync is about versions of weights, of which "
+                                  "strategy.schedule = \"{}\" has one at a time; leave it out, or "
+                                  "use \"asynchronous\"",
+                                  config.schedule));
   if (config.schedule == "asynchronous") {
     const auto refuse = [](const char* key, const std::string& setting) {
       throw ConfigError(key, fmt::format("strategy.schedule = \"asynchronous\" updates with the "
@@ -70,8 +82,28 @@ void validate_task(const PipelineConfig& config, const TaskConfig& task) {
                                   task.lanes));
 }
 
+namespace {
+
+void validate_copies(const PipelineConfig& config) {
+  const auto refuse = [](const char* key, const std::string& setting) {
+    throw ConfigError(key, fmt::format("strategy.copies puts stages on several nodes, which does "
+                                       "not go with {}; leave one of them out",
+                                       setting));
+  };
+  if (config.schedule != "gpipe" && config.schedule != "1f1b")
+    refuse("strategy.schedule", fmt::format("strategy.schedule = \"{}\"", config.schedule));
+  if (config.replicas != 1)
+    refuse("strategy.replicas", fmt::format("strategy.replicas = {}", config.replicas));
+  if (config.stages.automatic) refuse("strategy.stages", "strategy.stages = \"auto\"");
+  if (config.copies.automatic && (config.stages.parts > 0 || !config.stages.places.empty()))
+    refuse("strategy.stages", "strategy.stages when it is \"auto\" and chooses them too");
+}
+
+}  // namespace
+
 void validate(const PipelineConfig& config, const TaskConfig& task, const ClusterConfig& cluster) {
   validate_task(config, task);
+  if (config.has_copies()) validate_copies(config);
   if (cluster.workers % config.replicas != 0)
     throw ConfigError("strategy.replicas",
                       fmt::format("strategy.replicas = {} does not divide cluster.workers = {}; "

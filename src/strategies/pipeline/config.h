@@ -13,13 +13,16 @@ struct PipelineConfig {
   int64_t micro_batches = 0;      // of a pipeline; 0: four times its nodes, or the lanes
   std::string schedule = "1f1b";
   bool recompute = false;         // forward passes again before going back, keeping inputs alone
+  bool vertical_sync = false;     // asynchronous: all stages see the first one's version
   int64_t replicas = 1;           // pipelines side by side, each on a share of the batch; 0: auto
+  Division copies;                // nodes of each stage of a pipeline; 0 parts: one
   std::string topology = "ring";  // how they sum their gradients
   int64_t shards = 1;             // nodes that share the layers of a stage; 0: auto
   std::string shard_topology = "butterfly";  // how they sum within layers
 
   // The planner chooses at least one of the three sizes.
   bool is_automatic() const { return stages.automatic || replicas == 0 || shards == 0; }
+  bool has_copies() const { return copies.automatic || copies.parts > 1 || !copies.places.empty(); }
   std::string replicas_key() const {
     return kind == "hybrid" ? "strategy.data" : "strategy.replicas";
   }

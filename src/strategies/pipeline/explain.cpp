@@ -25,6 +25,9 @@ std::string shape_in_words(const Placement& placement) {
 
 std::string ranks_in_words(const Placement& placement, size_t stage) {
   const Rank first = placement.rank_of(0, stage, 0);
+  const size_t copies = placement.shape(0).copies_of(stage);
+  if (copies > 1)
+    return fmt::format("ranks {} to {} in turn", first, placement.rank_of(0, stage, 0, copies - 1));
   if (placement.shards == 1) return fmt::format("rank {}", first);
   return fmt::format("ranks {} to {}", first, placement.rank_of(0, stage, placement.shards - 1));
 }
@@ -33,8 +36,8 @@ std::string stage_in_words(const Placement& placement, const PipelineConfig& con
                            const Plan& plan, size_t stage) {
   const Range layers = placement.stages[stage];
   const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
-  const auto tasks =
-      schedule_tasks(placement.schedule, placement.shape(0), stage % placement.nodes);
+  const PipelineShape shape = placement.shape(0);
+  const auto tasks = own_tasks(placement.schedule, shape, shape.node_of(stage, 0));
   const size_t in_flight = most_in_flight(tasks, stage);
   const double bytes = stage_memory(config, plan, own, in_flight,
                                     micro_batch_samples(plan, placement.micro_batches));
@@ -46,7 +49,7 @@ std::string stage_in_words(const Placement& placement, const PipelineConfig& con
       100 * own.forward_flops() / plan.architecture.forward_flops(), own.parameter_count,
       human_quantity(bytes, Unit::kBytes),
       in_flight == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", in_flight),
-      placement.shards > 1 ? " on each" : "",
+      placement.shards > 1 || shape.copies_of(stage) > 1 ? " on each" : "",
       stage + 1 == placement.stages.size()
           ? ""
           : fmt::format("; passes on {} for each sample",
@@ -107,12 +110,12 @@ std::vector<std::string> explain_pipeline(const PipelineConfig& config, const Pl
   if (plan.cluster.fabric == "virtual")
     lines.push_back(
         fmt::format("about {:.3g} ms a step", 1e3 * step_seconds(placement, config, plan)));
-  lines.push_back(
-      fmt::format("nodes idle {:.3g} % of it{}", 100 * bubble_share(placement, config, plan),
-                  placement.schedule == "sequential" || placement.nodes == 1
-                      ? ""
-                      : fmt::format("; {:.3g} % if stages were equal and messages took no time",
-                                    100 * (nodes - 1) / (passes + nodes - 1))));
+  lines.push_back(fmt::format(
+      "nodes idle {:.3g} % of it{}", 100 * bubble_share(placement, config, plan),
+      placement.schedule == "sequential" || placement.nodes == 1 || !placement.copies.empty()
+          ? ""
+          : fmt::format("; {:.3g} % if stages were equal and messages took no time",
+                        100 * (nodes - 1) / (passes + nodes - 1))));
   if (config.is_automatic())
     for (const Alternative& each : alternatives(config, plan))
       lines.push_back(fmt::format("considered {}: {:.3g} ms a step, {} on the fullest node{}",

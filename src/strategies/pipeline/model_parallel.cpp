@@ -37,7 +37,7 @@ std::vector<Range> ModelParallel::layers_of(const Plan& plan, Rank worker) const
   const Placement placement = place_stages(resolved(plan.cluster), plan);
   std::vector<Range> layers;
   if (placement.shards > 1) return layers;
-  for (size_t s = placement.node_of(worker); s < placement.stages.size(); s += placement.nodes)
+  for (const size_t s : placement.shape(0).stages_of(placement.node_of(worker)))
     layers.push_back(placement.stages[s]);
   return layers;
 }

@@ -17,7 +17,7 @@ class Pipeline : public ModelParallel {
   }
 
   Taxonomy taxonomy() const override {
-    const bool hybrid = config_.replicas > 1 || config_.stages.automatic;
+    const bool hybrid = config_.replicas > 1 || config_.stages.automatic || config_.has_copies();
     return {"peer-to-peer", hybrid ? "hybrid" : "model", "centralised",
             config_.schedule == "asynchronous" ? "bounded" : "synchronous",
             hybrid ? "pipeline, all-reduce" : "pipeline"};

@@ -17,13 +17,6 @@ namespace {
 
 bool is_interleaved(const PipelineConfig& config) { return config.schedule == "interleaved"; }
 
-std::string list_of_cuts(const Architecture& architecture, size_t shards) {
-  std::string list;
-  for (const size_t cut : shard_cuts(architecture, shards))
-    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", cut, architecture.layers[cut].name);
-  return list.empty() ? "nowhere" : "before layer " + list;
-}
-
 // How many stages the settings ask for.
 size_t stage_count(const PipelineConfig& config, size_t nodes) {
   if (!config.stages.places.empty()) return config.stages.places.size() + 1;
@@ -31,9 +24,32 @@ size_t stage_count(const PipelineConfig& config, size_t nodes) {
   return is_interleaved(config) && nodes > 1 ? 2 * nodes : nodes;
 }
 
+// The nodes of each stage, as given; nothing where each has one.
+std::vector<size_t> given_copies(const PipelineConfig& config, size_t nodes) {
+  if (!config.has_copies()) return {};
+  std::vector<size_t> copies(config.copies.places.begin(), config.copies.places.end());
+  const auto each = static_cast<size_t>(config.copies.parts);
+  if (copies.empty())
+    copies.assign(config.stages.parts > 0 || !config.stages.places.empty()
+                      ? stage_count(config, nodes)
+                      : std::max<size_t>(1, nodes / each),
+                  each);
+  size_t sum = 0;
+  for (const size_t count : copies) sum += count;
+  const bool same = config.stages.parts == 0 && config.stages.places.empty();
+  if (sum != nodes || (!same && copies.size() != stage_count(config, nodes)))
+    throw ConfigError(
+        "strategy.copies",
+        fmt::format("strategy.copies puts {} stages on {} nodes, but cluster.workers = {} and "
+                    "strategy.stages makes {} stages; name as many nodes for each stage as there "
+                    "are workers in all",
+                    copies.size(), sum, nodes, same ? copies.size() : stage_count(config, nodes)));
+  return copies;
+}
+
 void check_count(const PipelineConfig& config, const Plan& plan, const Placement& placement,
                  size_t stages) {
-  const size_t nodes = placement.nodes;
+  const size_t nodes = placement.copies.empty() ? placement.nodes : placement.copies.size();
   const bool fits = is_interleaved(config) && nodes > 1 ? stages % nodes == 0 : stages == nodes;
   if (!fits)
     throw ConfigError(
@@ -52,11 +68,13 @@ void check_count(const PipelineConfig& config, const Plan& plan, const Placement
   if (stages > most)
     throw ConfigError(
         "strategy.stages",
-        fmt::format("strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
-                    "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
-                    config.kind, stages, plan.task.model.kind, most,
-                    placement.shards > 1 ? " outside of layers that are split" : "",
-                    list_of_cuts(plan.architecture, placement.shards), config.replicas_key()));
+        fmt::format(
+            "strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
+            "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
+            config.kind, stages, plan.task.model.kind, most,
+            placement.shards > 1 ? " outside of layers that are split" : "",
+            cuts_in_words(plan.architecture, shard_cuts(plan.architecture, placement.shards)),
+            config.replicas_key()));
 }
 
 // Refuses what cannot be split into as many shards, or would not be the same if it were.
@@ -87,23 +105,6 @@ void check_shards(const PipelineConfig& config, const Plan& plan, size_t shards)
                                   plan.task.model.kind, shards));
 }
 
-std::vector<Range> given_stages(const PipelineConfig& config, const Architecture& architecture,
-                                size_t shards) {
-  const std::vector<size_t> allowed = shard_cuts(architecture, shards);
-  std::vector<size_t> cuts;
-  for (const int64_t place : config.stages.places) {
-    const auto cut = static_cast<size_t>(place);
-    if (std::find(allowed.begin(), allowed.end(), cut) == allowed.end() ||
-        (!cuts.empty() && cut <= cuts.back()))
-      throw ConfigError("strategy.stages",
-                        fmt::format("strategy.stages: {} is no place to cut the model at, or is "
-                                    "out of order; it can be cut {}",
-                                    place, list_of_cuts(architecture, shards)));
-    cuts.push_back(cut);
-  }
-  return stages_between(architecture, cuts);
-}
-
 // What the pieces between neighbouring cuts cost as a part of each stage. A stage costs what its
 // pieces do; that what passes between them is counted twice in its memory keeps to the safe side.
 class PieceCosts {
@@ -115,10 +116,11 @@ class PieceCosts {
                                                       : std::numeric_limits<double>::infinity()) {
     PipelineShape shape = placement.shape(0);
     shape.stages = stages;
+    copies_ = placement.copies;
     const double samples = micro_batch_samples(plan, placement.micro_batches);
     for (size_t stage = 0; stage < stages; ++stage) {
       const size_t in_flight =
-          most_in_flight(schedule_tasks(placement.schedule, shape, stage % placement.nodes), stage);
+          most_in_flight(own_tasks(placement.schedule, shape, shape.node_of(stage, 0)), stage);
       Placement trial = placement;
       trial.stages.resize(stages);
       std::vector<Cost> costs;
@@ -144,6 +146,7 @@ class PieceCosts {
       bytes += cost.memory_bytes;
     }
     if (limited && bytes > limit_bytes_) return std::numeric_limits<double>::infinity();
+    if (!copies_.empty()) compute_s /= static_cast<double>(copies_[stage]);
     if (part.end == pieces_.size()) return compute_s;
     return std::max(compute_s, 2 * costs_[stage][part.end - 1].times.transfer_s);
   }
@@ -155,6 +158,7 @@ class PieceCosts {
   };
   std::vector<Range> pieces_;
   double limit_bytes_;
+  std::vector<size_t> copies_;
   std::vector<std::vector<Cost>> costs_;  // by stage and piece
 };
 
@@ -217,6 +221,40 @@ void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placem
   }
 }
 
+// What PipeDream's programme makes of the nodes, taken as equal: parameters are summed once for all
+// micro-batches of a batch.
+void plan_copies(const PipelineConfig& config, const Plan& plan, Placement& placement) {
+  const std::vector<Range> layers = stages_between(plan.architecture, plan.architecture.cuts());
+  Placement trial = placement;
+  trial.stages.assign(1, {0, 0});
+  std::vector<PlanPiece> pieces;
+  for (const Range range : layers) {
+    trial.stages[0] = range;
+    const StageTimes times = times_of(trial, config, plan, 0);
+    const Architecture part = stage_of(plan.architecture, range);
+    pieces.push_back({.compute_s = times.forward_s + times.backward_s,
+                      .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
+                                         static_cast<double>(placement.micro_batches),
+                      .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
+                                      micro_batch_samples(plan, placement.micro_batches)});
+  }
+  const ReplicatedPlan best = plan_replicated(pieces, placement.nodes, link_bandwidth(plan.cluster),
+                                              Synchronise::kAfterBatch);
+  size_t used = 0;
+  for (const ReplicatedStage& stage : best.stages) {
+    placement.stages.push_back(
+        {layers[stage.pieces.begin].begin, layers[stage.pieces.end - 1].end});
+    placement.copies.push_back(stage.replicas);
+    used += stage.replicas;
+  }
+  if (used != placement.nodes)
+    throw ConfigError("strategy.copies",
+                      fmt::format("strategy.copies = \"auto\" finds no use for more than {} of "
+                                  "cluster.workers = {}: what has to be sent takes as long as what "
+                                  "is computed; set cluster.workers = {}",
+                                  used, placement.nodes, used));
+}
+
 Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas, size_t shards) {
   const auto workers = static_cast<size_t>(plan.cluster.workers);
   if (workers % (replicas * shards) != 0)
@@ -230,11 +268,20 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
   placement.replicas = replicas;
   placement.shards = shards;
   placement.nodes = workers / (replicas * shards);
-  const size_t count = stage_count(config, placement.nodes);
+  if (config.copies.automatic) {
+    choose_micro_batches(config, plan, placement);
+    plan_copies(config, plan, placement);
+    return placement;
+  }
+  placement.copies = given_copies(config, placement.nodes);
+  const size_t count =
+      placement.copies.empty() ? stage_count(config, placement.nodes) : placement.copies.size();
   check_count(config, plan, placement, count);
   choose_micro_batches(config, plan, placement);
-  placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
-                                                  : given_stages(config, plan.architecture, shards);
+  placement.stages = config.stages.places.empty()
+                         ? balanced_stages(config, plan, placement, count)
+                         : given_stages(plan.architecture, shard_cuts(plan.architecture, shards),
+                                        config.stages.places, "strategy.stages");
   return placement;
 }
 
@@ -261,6 +308,16 @@ Alternative estimated(Placement placement, const PipelineConfig& config, const P
 }
 
 }  // namespace
+
+Group Placement::holders(size_t stage, size_t shard, Rank me) const {
+  Group group{.ranks = {}, .index = 0, .racks = {}};
+  for (size_t replica = 0; replica < replicas; ++replica)
+    for (size_t copy = 0; copy < shape(replica).copies_of(stage); ++copy) {
+      group.ranks.push_back(rank_of(replica, stage, shard, copy));
+      if (group.ranks.back() == me) group.index = group.size() - 1;
+    }
+  return group;
+}
 
 std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan) {
   const int64_t workers = plan.cluster.workers;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collectives/topology.h"
 #include "core/range.h"
 #include "strategies/pipeline/config.h"
 #include "strategies/pipeline/schedule.h"
@@ -11,7 +12,7 @@
 namespace tutti {
 
 // Replica r has the ranks from r * nodes * shards on; its stage s is on the (s mod nodes)th group
-// of shards among them, which are neighbours.
+// of shards among them, which are neighbours; or on as many nodes as it has copies.
 struct Placement {
   std::vector<Range> stages;  // their layers
   size_t nodes = 1;           // of a replica; where stages have shards, groups of nodes
@@ -19,13 +20,17 @@ struct Placement {
   size_t shards = 1;         // of each stage
   size_t micro_batches = 1;  // of a global batch
   std::string schedule;
+  std::vector<size_t> copies = {};  // nodes of each stage within a replica; empty: one
 
   size_t replica_of(Rank rank) const { return static_cast<size_t>(rank) / (nodes * shards); }
   size_t node_of(Rank rank) const { return static_cast<size_t>(rank) / shards % nodes; }
   size_t shard_of(Rank rank) const { return static_cast<size_t>(rank) % shards; }
-  Rank rank_of(size_t replica, size_t stage, size_t shard) const {
-    return static_cast<Rank>((replica * nodes + stage % nodes) * shards + shard);
+  Rank rank_of(size_t replica, size_t stage, size_t shard, size_t copy = 0) const {
+    return static_cast<Rank>((replica * nodes + shape(replica).node_of(stage, copy)) * shards +
+                             shard);
   }
+  // All with the same parameters, in all replicas; `me` is one of them, or it does not matter who.
+  Group holders(size_t stage, size_t shard, Rank me = 0) const;
   // Those of a global batch that go through this replica.
   Range micro_batches_of(size_t replica) const { return part_of(micro_batches, replicas, replica); }
   bool asynchronous() const { return schedule == "asynchronous"; }
@@ -33,7 +38,8 @@ struct Placement {
   PipelineShape shape(size_t replica) const {
     return {.nodes = nodes,
             .stages = stages.size(),
-            .micro_batches = asynchronous() ? nodes : micro_batches_of(replica).size()};
+            .micro_batches = asynchronous() ? nodes : micro_batches_of(replica).size(),
+            .copies = copies};
   }
 };
 

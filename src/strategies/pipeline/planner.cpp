@@ -20,14 +20,15 @@ struct Best {
 };
 
 double stage_seconds(std::span<const PlanPiece> pieces, Range stage, size_t replicas,
-                     double bandwidth) {
+                     double bandwidth, Synchronise when) {
   double compute_s = 0, parameter_bytes = 0;
   for (size_t i = stage.begin; i < stage.end; ++i) {
     compute_s += pieces[i].compute_s;
     parameter_bytes += pieces[i].parameter_bytes;
   }
   const auto r = static_cast<double>(replicas);
-  return std::max(compute_s, 2 * (r - 1) / r * parameter_bytes / bandwidth) / r;
+  const double sum_s = 2 * (r - 1) / r * parameter_bytes / bandwidth;
+  return when == Synchronise::kMeanwhile ? std::max(compute_s, sum_s) / r : compute_s / r + sum_s;
 }
 
 double passing_seconds(const PlanPiece& last, double bandwidth) {
@@ -68,18 +69,19 @@ std::optional<ChainPartition> partition_chain(size_t pieces, size_t stages, cons
 }
 
 double bottleneck_of(std::span<const PlanPiece> pieces, std::span<const ReplicatedStage> stages,
-                     double bandwidth) {
+                     double bandwidth, Synchronise when) {
   double largest = 0;
   for (const ReplicatedStage& stage : stages) {
-    largest = std::max(largest, stage_seconds(pieces, stage.pieces, stage.replicas, bandwidth));
+    largest =
+        std::max(largest, stage_seconds(pieces, stage.pieces, stage.replicas, bandwidth, when));
     if (stage.pieces.end < pieces.size())
       largest = std::max(largest, passing_seconds(pieces[stage.pieces.end - 1], bandwidth));
   }
   return largest;
 }
 
-ReplicatedPlan plan_replicated(std::span<const PlanPiece> pieces, size_t workers,
-                               double bandwidth) {
+ReplicatedPlan plan_replicated(std::span<const PlanPiece> pieces, size_t workers, double bandwidth,
+                               Synchronise when) {
   TUTTI_CHECK(!pieces.empty() && workers > 0);
   // best[j][w]: the first j pieces on at most w workers.
   std::vector<std::vector<Choice>> best(pieces.size() + 1, std::vector<Choice>(workers + 1));
@@ -89,7 +91,7 @@ ReplicatedPlan plan_replicated(std::span<const PlanPiece> pieces, size_t workers
       for (size_t begin = 0; begin < end; ++begin)
         for (size_t replicas = 1; replicas <= w; ++replicas) {
           double largest = std::max(best[begin][w - replicas].bottleneck,
-                                    stage_seconds(pieces, {begin, end}, replicas, bandwidth));
+                                    stage_seconds(pieces, {begin, end}, replicas, bandwidth, when));
           if (begin > 0) largest = std::max(largest, passing_seconds(pieces[begin - 1], bandwidth));
           if (largest < best[end][w].bottleneck) best[end][w] = {largest, begin, replicas};
         }

@@ -42,14 +42,20 @@ struct ReplicatedPlan {
   double bottleneck_s = 0;  // time between two micro-batches
 };
 
+// When the copies of a stage sum the gradients of their parameters: while other micro-batches are
+// computed, which go on with old weights, or when all of a batch are through.
+enum class Synchronise { kMeanwhile, kAfterBatch };
+
 // Narayanan et al., "PipeDream" (SOSP 2019), section 3.1: cuts the chain into stages, gives each a
 // number of replicas and uses at most `workers` equal nodes in all. A stage of r replicas takes a
 // micro-batch every max(compute, synchronise) / r, where synchronising its parameters moves
 // 2 (r - 1) / r of their bytes; what passes a cut takes its bytes twice. `bandwidth` is in bytes
-// per second.
-ReplicatedPlan plan_replicated(std::span<const PlanPiece> pieces, size_t workers, double bandwidth);
+// per second. After a batch, compute / r + synchronise: then `parameter_bytes` is what falls to one
+// of its micro-batches.
+ReplicatedPlan plan_replicated(std::span<const PlanPiece> pieces, size_t workers, double bandwidth,
+                               Synchronise when = Synchronise::kMeanwhile);
 // The same figure for a given plan: what plan_replicated() makes as small as possible.
 double bottleneck_of(std::span<const PlanPiece> pieces, std::span<const ReplicatedStage> stages,
-                     double bandwidth);
+                     double bandwidth, Synchronise when = Synchronise::kMeanwhile);
 
 }  // namespace tutti

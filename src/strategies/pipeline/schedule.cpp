@@ -7,6 +7,28 @@
 #include "core/error.h"
 
 namespace tutti {
+
+size_t PipelineShape::node_of(size_t stage, size_t copy) const {
+  if (copies.empty()) return stage % nodes;
+  size_t node = copy;
+  for (size_t s = 0; s < stage; ++s) node += copies[s];
+  return node;
+}
+
+std::vector<size_t> PipelineShape::stages_of(size_t node) const {
+  std::vector<size_t> result;
+  for (size_t stage = 0; stage < stages; ++stage)
+    for (size_t copy = 0; copy < copies_of(stage); ++copy)
+      if (node_of(stage, copy) == node) result.push_back(stage);
+  return result;
+}
+
+bool PipelineShape::computes(size_t node, size_t micro_batch) const {
+  if (copies.empty()) return true;
+  const size_t stage = stages_of(node).front();
+  return node_of(stage, micro_batch % copies[stage]) == node;
+}
+
 namespace {
 
 // The naive model parallelism of the textbooks: one micro-batch at a time goes through all stages
@@ -14,10 +36,9 @@ namespace {
 std::vector<StageTask> sequential(const PipelineShape& shape, size_t node) {
   std::vector<StageTask> tasks;
   for (size_t micro = 0; micro < shape.micro_batches; ++micro) {
-    for (size_t stage = node; stage < shape.stages; stage += shape.nodes)
-      tasks.push_back({false, stage, micro});
-    for (size_t chunk = shape.chunks(); chunk-- > 0;)
-      tasks.push_back({true, chunk * shape.nodes + node, micro});
+    const std::vector<size_t> stages = shape.stages_of(node);
+    for (const size_t stage : stages) tasks.push_back({false, stage, micro});
+    for (size_t i = stages.size(); i-- > 0;) tasks.push_back({true, stages[i], micro});
   }
   return tasks;
 }
@@ -26,6 +47,7 @@ std::vector<StageTask> sequential(const PipelineShape& shape, size_t node) {
 // next one, and so on; then the next p. With one stage that is simply micro-batch after
 // micro-batch.
 StageTask forward_pass(const PipelineShape& shape, size_t node, size_t k) {
+  if (!shape.copies.empty()) return {false, shape.stages_of(node).front(), k};
   const size_t round = shape.nodes * shape.chunks();
   const size_t chunk = k % round / shape.nodes;
   return {false, chunk * shape.nodes + node, k / round * shape.nodes + k % shape.nodes};
@@ -33,6 +55,7 @@ StageTask forward_pass(const PipelineShape& shape, size_t node, size_t k) {
 
 StageTask backward_pass(const PipelineShape& shape, size_t node, size_t k) {
   StageTask task = forward_pass(shape, node, k);
+  if (!shape.copies.empty()) return {true, task.stage, k};
   const size_t chunk = shape.chunks() - 1 - task.stage / shape.nodes;
   return {true, chunk * shape.nodes + node, task.micro_batch};
 }
@@ -57,8 +80,18 @@ std::vector<StageTask> gpipe(const PipelineShape& shape, size_t node) {
 
 // Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training" (SOSP 2019),
 // with a flush after each batch: a stage begins to go back as soon as it can, and so holds no more
-// micro-batches than there are stages from it to the end.
+// micro-batches than there are stages from it to the end. The copies of a stage hold as many each,
+// and together at least one for each of them more than those of the next stage: or these would wait
+// for what is not sent before they answer.
 std::vector<StageTask> one_forward_one_backward(const PipelineShape& shape, size_t node) {
+  if (!shape.copies.empty()) {
+    size_t under_way = 0;
+    for (size_t stage = shape.stages; stage-- > shape.stages_of(node).front();) {
+      const size_t copies = shape.copies[stage];
+      under_way = (under_way / copies + (under_way % copies ? 1 : 0) + 1) * copies;
+    }
+    return one_of_each(shape, node, under_way - 1);
+  }
   return one_of_each(shape, node, shape.nodes - 1 - node);
 }
 
@@ -125,10 +158,16 @@ std::vector<StageTask> schedule_tasks(std::string_view name, const PipelineShape
   return {};
 }
 
+std::vector<StageTask> own_tasks(std::string_view name, const PipelineShape& shape, size_t node) {
+  std::vector<StageTask> tasks = schedule_tasks(name, shape, node);
+  std::erase_if(tasks, [&](const StageTask& t) { return !shape.computes(node, t.micro_batch); });
+  return tasks;
+}
+
 std::vector<StageTask> forward_tasks(const PipelineShape& shape, size_t node) {
   std::vector<StageTask> tasks;
   for (size_t first = 0; first < shape.micro_batches; first += shape.nodes)
-    for (size_t stage = node; stage < shape.stages; stage += shape.nodes)
+    for (const size_t stage : shape.stages_of(node))
       for (size_t micro = first; micro < std::min(first + shape.nodes, shape.micro_batches);
            ++micro)
         tasks.push_back({false, stage, micro});

@@ -26,7 +26,16 @@ struct PipelineShape {
   size_t nodes = 1;
   size_t stages = 1;  // a multiple of the nodes; more than the nodes are for `interleaved`
   size_t micro_batches = 1;
-  size_t chunks() const { return stages / nodes; }  // stages of a node
+  // Nodes of each stage, which take micro-batches in turn: the first stage's are the first nodes,
+  // and so on. Empty: each stage is on one.
+  std::vector<size_t> copies = {};
+
+  size_t chunks() const { return copies.empty() ? stages / nodes : 1; }  // stages of a node
+  size_t copies_of(size_t stage) const { return copies.empty() ? 1 : copies[stage]; }
+  size_t node_of(size_t stage, size_t copy) const;
+  std::vector<size_t> stages_of(size_t node) const;
+  // Of two nodes with the same stage, only one computes a micro-batch.
+  bool computes(size_t node, size_t micro_batch) const;
 };
 
 struct ScheduleEntry {
@@ -37,6 +46,8 @@ struct ScheduleEntry {
 const std::vector<ScheduleEntry>& pipeline_schedules();
 std::vector<StageTask> schedule_tasks(std::string_view name, const PipelineShape& shape,
                                       size_t node);
+// The same without those that another copy computes.
+std::vector<StageTask> own_tasks(std::string_view name, const PipelineShape& shape, size_t node);
 
 // The forward passes of a node when nothing is trained.
 std::vector<StageTask> forward_tasks(const PipelineShape& shape, size_t node);

@@ -17,10 +17,12 @@ constexpr double kLocalBandwidth = 5e9;
 
 double bytes_of_values(size_t values) { return static_cast<double>(values * sizeof(float)); }
 
-Rounds rounds_of(const Placement& placement, const PipelineConfig& config, size_t count) {
-  Group group{.ranks = {}, .index = 0, .racks = {}};
-  for (size_t r = 0; r < placement.replicas; ++r) group.ranks.push_back(static_cast<Rank>(r));
-  return topology(config.topology).rounds(group, count);
+// Among those with the parameters of a stage; nothing where there is one.
+Volume summed_volume(const Placement& placement, const PipelineConfig& config, size_t stage,
+                     size_t count) {
+  const Group holders = placement.holders(stage, 0);
+  if (holders.size() == 1) return {};
+  return volume_sent(topology(config.topology).rounds(holders, count));
 }
 
 size_t element_bytes(const Plan& plan) {
@@ -30,7 +32,7 @@ size_t element_bytes(const Plan& plan) {
 std::vector<std::vector<StageTask>> tasks_of(const Placement& placement) {
   std::vector<std::vector<StageTask>> tasks;
   for (size_t node = 0; node < placement.nodes; ++node)
-    tasks.push_back(schedule_tasks(placement.schedule, placement.shape(0), node));
+    tasks.push_back(own_tasks(placement.schedule, placement.shape(0), node));
   return tasks;
 }
 
@@ -76,9 +78,9 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config, co
                     size_t stage) {
   const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
   double flops = node_flops(plan.cluster, placement.rank_of(0, stage, 0));
-  for (size_t r = 0; r < placement.replicas; ++r)
-    for (size_t s = 0; s < placement.shards; ++s)
-      flops = std::min(flops, node_flops(plan.cluster, placement.rank_of(r, stage, s)));
+  for (size_t s = 0; s < placement.shards; ++s)
+    for (const Rank rank : placement.holders(stage, s).ranks)
+      flops = std::min(flops, node_flops(plan.cluster, rank));
   const double samples = micro_batch_samples(plan, placement.micro_batches);
   const auto whole_samples = static_cast<size_t>(samples);
   const double forward_s = samples * own.forward_flops() / flops;
@@ -96,11 +98,9 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
   double slowest_s = 0;
   for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
     const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
-    double bytes = 0;
-    if (placement.replicas > 1)
-      bytes = static_cast<double>(
-          volume_sent(rounds_of(placement, config, own.parameter_count)).elements *
-          element_bytes(plan));
+    const auto bytes =
+        static_cast<double>(summed_volume(placement, config, stage, own.parameter_count).elements *
+                            element_bytes(plan));
     const double update_s =
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
     // Around a ring each host sends once for every group that passes it.
@@ -139,24 +139,30 @@ double stage_memory(const PipelineConfig& config, const Plan& plan, const Archit
   const auto under_way = static_cast<double>(in_flight);
   const double input = bytes_of_values(input_values(stage)) * samples;
   const double output = bytes_of_values(output_values(stage)) * samples;
-  // A slot's activations include its input. Recomputing keeps the inputs, and one slot each for
-  // forward and backward passes with what they send.
+  // A slot's activations include its input, and one more may arrive meanwhile. Recomputing keeps
+  // the inputs, and two slots each for forward and backward passes with what they send.
   const double activations = stage.activation_bytes() * samples;
-  const double kept = config.recompute ? 4 * activations : under_way * activations;
+  const double slopes = slope_bytes(stage) * samples;
+  const double kept = config.recompute ? 4 * (activations - input) + 2 * slopes + under_way * input
+                                       : under_way * (activations + slopes);
+  const double arriving = stage.place.layer > 0 ? input : 0;
+  const double versions =  // of the weights
+      config.vertical_sync ? static_cast<double>(plan.cluster.workers) : under_way;
   const double stashed =
-      config.schedule == "asynchronous" && in_flight > 1 ? under_way * values * sizeof(float) : 0;
+      config.schedule == "asynchronous" && versions > 1 ? versions * values * sizeof(float) : 0;
   return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(plan))) +
-         state * sizeof(float) + kept + (under_way + 1) * input + 2 * output;
+         state * sizeof(float) + kept + arriving + 2 * output;
 }
 
 double node_memory(const Placement& placement, const PipelineConfig& config, const Plan& plan,
                    Rank rank) {
   const size_t node = placement.node_of(rank);
-  const auto tasks = schedule_tasks(placement.schedule, placement.shape(0), node);
+  const PipelineShape shape = placement.shape(0);
+  const auto tasks = own_tasks(placement.schedule, shape, node);
   const double samples = micro_batch_samples(plan, placement.micro_batches);
   double bytes = 0;
   size_t own_values = 0;
-  for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
+  for (const size_t s : shape.stages_of(node)) {
     const Architecture stage =
         part_of_stage(placement, plan.architecture, s, placement.shard_of(rank));
     bytes += stage_memory(config, plan, stage, most_in_flight(tasks, s), samples);
@@ -171,11 +177,15 @@ double node_memory(const Placement& placement, const PipelineConfig& config, con
 StepCost node_traffic(const Placement& placement, const PipelineConfig& config, const Plan& plan,
                       Rank rank) {
   const size_t replica = placement.replica_of(rank), node = placement.node_of(rank);
-  const auto micro_batches = static_cast<double>(placement.shape(replica).micro_batches);
-  const double samples =
-      static_cast<double>(plan.task.global_batch) / static_cast<double>(placement.replicas);
+  const PipelineShape shape = placement.shape(replica);
   StepCost cost;
-  for (size_t s = node; s < placement.stages.size(); s += placement.nodes) {
+  for (const size_t s : shape.stages_of(node)) {
+    // The first copy of a stage has the most micro-batches, where they are not equal.
+    const size_t copies = shape.copies_of(s);
+    const auto micro_batches =
+        static_cast<double>(shape.micro_batches / copies + (shape.micro_batches % copies ? 1 : 0));
+    const double samples = static_cast<double>(plan.task.global_batch) /
+                           static_cast<double>(placement.replicas * copies);
     const Architecture stage =
         part_of_stage(placement, plan.architecture, s, placement.shard_of(rank));
     if (placement.shards > 1)
@@ -198,8 +208,7 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config, 
       cost.bytes_sent += samples * bytes_of_values(input_values(stage));
       cost.messages += micro_batches;
     }
-    if (placement.replicas == 1) continue;
-    const Volume volume = volume_sent(rounds_of(placement, config, stage.parameter_count));
+    const Volume volume = summed_volume(placement, config, s, stage.parameter_count);
     cost.bytes_sent += static_cast<double>(volume.elements * element_bytes(plan));
     cost.messages += static_cast<double>(volume.messages);
   }

@@ -17,55 +17,48 @@ constexpr size_t kPair = 2;
 // Evaluation passes are told from those of training by this bit of a tag's part.
 constexpr uint64_t kEvaluationBit = 1 << (Tag::kPartBits - 1);
 
-Rounds rounds_among(const Placement& placement, std::string_view name, size_t replica, size_t stage,
-                    size_t shard, size_t count) {
-  Group group{.ranks = {}, .index = replica, .racks = {}};
-  for (size_t r = 0; r < placement.replicas; ++r)
-    group.ranks.push_back(placement.rank_of(r, stage, shard));
-  return topology(name).rounds(group, count);
-}
-
 }  // namespace
 
 StageWorker::StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-                         size_t replica, size_t stage, size_t shard)
+                         size_t replica, size_t node, size_t stage, size_t shard)
     : context_(context),
       placement_(placement),
       replica_(replica),
       stage_(stage),
       shard_(shard),
       recompute_(config.recompute),
+      vertical_(config.vertical_sync && placement.nodes > 1),
       shards_(placement.shards == 1
                   ? nullptr
                   : std::make_unique<ShardSums>(context, placement, config, replica, stage, shard)),
       model_(shards_
                  ? context.model.shard(placement.stages[stage], shard, placement.shards, *shards_)
                  : context.model.stage(placement.stages[stage])),
-      in_flight_(most_in_flight(
-          schedule_tasks(placement.schedule, placement.shape(replica), stage % placement.nodes),
-          stage)),
+      in_flight_(most_in_flight(schedule_tasks(placement.schedule, placement.shape(replica), node),
+                                stage)),
       layout_(layout_of(model_->architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)),
-      read_s_(in_flight_),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),
       forward_sends_(batches_.size()),
       backward_sends_(batches_.size()) {
   const size_t count = model_->parameters().size();
   const bool exact = context.task.deterministic;
-  if (placement.asynchronous() && in_flight_ > 1)
-    stash_.emplace(model_->parameters(), in_flight_, !context.node.clock().cost_only());
+  const size_t versions = vertical_ ? placement.nodes : in_flight_;
+  if (placement.asynchronous() && versions > 1)
+    stash_.emplace(model_->parameters(), versions, !context.node.clock().cost_only());
+  read_s_.resize(versions);
   if (exact)
     exact_sum_ = Buffer<ExactSum>(count);
   else
     sum_ = Buffer<float>(count);
-  if (placement.replicas > 1)
-    replicas_ =
-        make_all_reduce(context.node, &context.watch,
-                        rounds_among(placement, config.topology, replica, stage, shard, count),
-                        exact ? kSumExact : kSumFloat);
+  const Group holders = placement.holders(stage, shard, context.node.endpoint().rank());
+  if (holders.size() > 1)
+    replicas_ = make_all_reduce(context.node, &context.watch,
+                                topology(config.topology).rounds(holders, count),
+                                exact ? kSumExact : kSumFloat);
   if (!is_first()) {
-    const Rank from = rank_of(stage - 1);
+    const std::vector<Rank> from = ranks_of(stage - 1);
     const std::string what = fmt::format("stage {} waits for the activation", stage);
     below_.emplace(context.node, context.watch, from, Purpose::kActivation, stage, in_flight_ + 1,
                    what);
@@ -73,8 +66,20 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
                               kEvaluationBit | stage, kPair, what);
   }
   if (!is_last())
-    above_.emplace(context.node, context.watch, rank_of(stage + 1), Purpose::kSlope, stage, kPair,
+    above_.emplace(context.node, context.watch, ranks_of(stage + 1), Purpose::kSlope, stage, kPair,
                    fmt::format("stage {} waits for the gradient", stage));
+}
+
+std::vector<Rank> StageWorker::ranks_of(size_t stage) const {
+  std::vector<Rank> ranks;
+  for (size_t copy = 0; copy < placement_.shape(replica_).copies_of(stage); ++copy)
+    ranks.push_back(placement_.rank_of(replica_, stage, shard_, copy));
+  return ranks;
+}
+
+Rank StageWorker::rank_of(size_t stage, size_t micro_batch) const {
+  const size_t copies = placement_.copies.empty() ? 1 : placement_.copies[stage];
+  return placement_.rank_of(replica_, stage, shard_, micro_batch % copies);
 }
 
 void StageWorker::begin(const PassPlan& plan) {
@@ -82,6 +87,8 @@ void StageWorker::begin(const PassPlan& plan) {
   loss_ = 0;
   sums_ = {};
   sum_begun_ = false;
+  updates_ = 0;
+  if (vertical_ && plan_.training) stash_weights(0);
   const auto sizes = [&](size_t values) {
     std::vector<size_t> result;
     for (const auto& samples : plan_.samples) result.push_back(samples.size() * values);
@@ -90,6 +97,29 @@ void StageWorker::begin(const PassPlan& plan) {
   const Architecture& architecture = model_->architecture();
   if (!is_first()) below().begin(plan_.step, sizes(input_values(architecture)));
   if (!is_last() && plan_.training) above_->begin(plan_.step, sizes(output_values(architecture)));
+}
+
+// The first stage has as many batches under way as there are nodes: that many updates less one are
+// missing when a batch enters, whichever stage it comes to.
+size_t StageWorker::weights_slot(size_t micro_batch) const {
+  if (!vertical_) return slot_of(micro_batch);
+  return (micro_batch - std::min(micro_batch, placement_.nodes - 1)) % placement_.nodes;
+}
+
+void StageWorker::stash_weights(size_t slot) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  stash_->keep(slot);
+  read_s_[slot] = context_.node.clock().now();
+  context_.node.clock().charge(
+      {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+}
+
+// The weights of a micro-batch in the place of the current ones, until the result is destroyed.
+std::unique_ptr<WeightStash::Borrowed> StageWorker::borrow(size_t micro_batch) {
+  PhaseScope scope(context_.watch, Phase::kAggregate);
+  context_.node.clock().charge(  // there and back
+      {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
+  return std::make_unique<WeightStash::Borrowed>(*stash_, weights_slot(micro_batch));
 }
 
 // Recomputing needs a slot for what is under way and one for what is sent, both ways.
@@ -146,18 +176,17 @@ void StageWorker::forward(size_t micro_batch) {
   if (!is_first()) inputs_[micro_batch % batches_.size()] = below().take(micro_batch);
   const size_t slot = forward_slot(micro_batch);
   finish_send(forward_sends_[slot], "activation", micro_batch);
-  if (stash_ && plan_.training) {
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    stash_->keep(slot_of(micro_batch));
-    read_s_[slot_of(micro_batch)] = context_.node.clock().now();
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(model_->parameters().size())});
+  if (stash_ && plan_.training && !vertical_) stash_weights(slot_of(micro_batch));
+  std::span<const float> output;
+  {
+    const auto weights = vertical_ && plan_.training ? borrow(micro_batch) : nullptr;
+    output = compute_forward(slot, micro_batch);
   }
-  const auto output = compute_forward(slot, micro_batch);
   if (is_last())
     measure(micro_batch);
   else
-    send(forward_sends_[slot], rank_of(stage_ + 1), Purpose::kActivation, stage_ + 1, output);
+    send(forward_sends_[slot], rank_of(stage_ + 1, micro_batch), Purpose::kActivation, stage_ + 1,
+         output);
   if (!is_first() && !plan_.training) below().release(micro_batch);
 }
 
@@ -181,20 +210,17 @@ void StageWorker::backward(size_t micro_batch) {
   const size_t slot = backward_slot(micro_batch);
   finish_send(backward_sends_[slot % backward_sends_.size()], "gradient", micro_batch);
   std::span<const float> input_slope;
-  if (stash_) {
-    const WeightStash::Borrowed weights(*stash_, slot_of(micro_batch));
-    input_slope = compute_backward(micro_batch, slope);
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(model_->parameters().size())});
-    returned_slot_ = slot_of(micro_batch);
-    missed_ = stash_->missed(returned_slot_);
-  } else {
+  {
+    const auto weights = stash_ ? borrow(micro_batch) : nullptr;
     input_slope = compute_backward(micro_batch, slope);
   }
+  if (stash_) {
+    returned_slot_ = weights_slot(micro_batch);
+    missed_ = stash_->missed(returned_slot_);
+  }
   if (!is_first())
-    send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1), Purpose::kSlope,
-         stage_ - 1, input_slope);
+    send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1, micro_batch),
+         Purpose::kSlope, stage_ - 1, input_slope);
   add_gradients();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);
@@ -263,6 +289,8 @@ void StageWorker::update(double rate) {
   charge_update(context_, layout_);
   sum_begun_ = false;
   if (stash_) stash_->updated();
+  ++updates_;
+  if (vertical_) stash_weights(updates_ % placement_.nodes);
 }
 
 void StageWorker::date(Applied& update) const {

@@ -28,7 +28,7 @@ struct PassPlan {
 class StageWorker {
  public:
   StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-              size_t replica, size_t stage, size_t shard);
+              size_t replica, size_t node, size_t stage, size_t shard);
 
   void begin(const PassPlan& plan);
   void forward(size_t micro_batch);
@@ -52,6 +52,10 @@ class StageWorker {
  private:
   std::span<const uint32_t> samples(size_t micro_batch) const;
   size_t slot_of(size_t micro_batch) const { return micro_batch % in_flight_; }
+  // Where the stash has the weights of a micro-batch.
+  size_t weights_slot(size_t micro_batch) const;
+  void stash_weights(size_t slot);
+  std::unique_ptr<WeightStash::Borrowed> borrow(size_t micro_batch);
   size_t forward_slot(size_t micro_batch) const;
   size_t backward_slot(size_t micro_batch) const;
   void gather(size_t micro_batch);
@@ -63,13 +67,16 @@ class StageWorker {
   void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
   void finish_send(Handle& handle, const char* what, size_t micro_batch);
-  Rank rank_of(size_t stage) const { return placement_.rank_of(replica_, stage, shard_); }
+  // The copies of another stage, and the one that takes or gives a micro-batch.
+  std::vector<Rank> ranks_of(size_t stage) const;
+  Rank rank_of(size_t stage, size_t micro_batch) const;
   Inbox& below() { return plan_.training ? *below_ : *evaluation_below_; }
 
   Context& context_;
   const Placement& placement_;
   size_t replica_, stage_, shard_;
   bool recompute_;
+  bool vertical_;                      // all stages use the version that the first one has
   std::unique_ptr<ShardSums> shards_;  // where others have parts of the same layers
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
@@ -77,8 +84,9 @@ class StageWorker {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<AllReduce> replicas_;
   std::optional<WeightStash> stash_;  // where updates come between forward and backward
-  std::vector<double> read_s_;        // by slot: when its weights were read
-  size_t returned_slot_ = 0;          // of the micro-batch that went back last
+  std::vector<double> read_s_;        // by slot of the stash: when its weights were read
+  size_t updates_ = 0;                // in this pass
+  size_t returned_slot_ = 0;          // of the stash, for the micro-batch that went back last
   int64_t missed_ = 0;                // its updates
   Buffer<float> sum_;
   Buffer<ExactSum> exact_sum_;

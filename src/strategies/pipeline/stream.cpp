@@ -9,11 +9,11 @@
 
 namespace tutti {
 
-Inbox::Inbox(Node& node, Stopwatch& watch, Rank from, Purpose purpose, uint64_t part, size_t depth,
-             std::string what)
+Inbox::Inbox(Node& node, Stopwatch& watch, std::vector<Rank> from, Purpose purpose, uint64_t part,
+             size_t depth, std::string what)
     : node_(node),
       watch_(watch),
-      from_(from),
+      from_(std::move(from)),
       purpose_(purpose),
       part_(part),
       depth_(std::max<size_t>(1, depth)),
@@ -40,8 +40,8 @@ std::span<float> Inbox::buffer(size_t micro_batch) {
 void Inbox::post() {
   for (; posted_ < sizes_.size() && posted_ < released_ + depth_; ++posted_)
     if (sizes_[posted_] > 0)
-      handles_[posted_ % depth_] = node_.endpoint().receive(from_, Tag(purpose_, step_, part_),
-                                                            writable_bytes_of(buffer(posted_)));
+      handles_[posted_ % depth_] = node_.endpoint().receive(
+          from(posted_), Tag(purpose_, step_, part_), writable_bytes_of(buffer(posted_)));
 }
 
 std::span<float> Inbox::take(size_t micro_batch) {
@@ -53,13 +53,13 @@ std::span<float> Inbox::take(size_t micro_batch) {
   try {
     const size_t bytes = finish(node_, handles_[micro_batch % depth_]);
     if (bytes != result.size_bytes())
-      throw FabricError(
-          FabricError::Kind::kProtocol, from_,
-          fmt::format("rank {} sent {} bytes instead of {}", from_, bytes, result.size_bytes()));
+      throw FabricError(FabricError::Kind::kProtocol, from(micro_batch),
+                        fmt::format("rank {} sent {} bytes instead of {}", from(micro_batch), bytes,
+                                    result.size_bytes()));
   } catch (const FabricError& error) {
     throw FabricError(error.kind(), error.peer(),
                       fmt::format("{} of micro-batch {} from rank {}: {}", what_, micro_batch,
-                                  from_, error.what()));
+                                  from(micro_batch), error.what()));
   }
   return result;
 }

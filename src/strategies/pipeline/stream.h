@@ -13,10 +13,10 @@ namespace tutti {
 
 class Inbox {
  public:
-  // Of messages from `from` with purpose and part; at most `depth` of them are held at once. `what`
-  // says what they are, for errors: "stage 1 waits for the activation".
-  Inbox(Node& node, Stopwatch& watch, Rank from, Purpose purpose, uint64_t part, size_t depth,
-        std::string what);
+  // Of messages from each of `from` in turn, with purpose and part; at most `depth` of them are
+  // held at once. `what` says what they are, for errors: "stage 1 waits for the activation".
+  Inbox(Node& node, Stopwatch& watch, std::vector<Rank> from, Purpose purpose, uint64_t part,
+        size_t depth, std::string what);
 
   // The next pass: the number of floats of each micro-batch; 0: nothing comes. All of the pass
   // before have been released.
@@ -29,10 +29,11 @@ class Inbox {
  private:
   void post();
   std::span<float> buffer(size_t micro_batch);
+  Rank from(size_t micro_batch) const { return from_[micro_batch % from_.size()]; }
 
   Node& node_;
   Stopwatch& watch_;
-  Rank from_;
+  std::vector<Rank> from_;
   Purpose purpose_;
   uint64_t part_;
   size_t depth_;

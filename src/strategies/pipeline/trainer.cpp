@@ -31,9 +31,9 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
       node_(placement.node_of(context.node.endpoint().rank())),
       shard_(placement.shard_of(context.node.endpoint().rank())),
       tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
-  for (size_t stage = node_; stage < placement.stages.size(); stage += placement.nodes)
+  for (const size_t stage : placement.shape(replica_).stages_of(node_))
     workers_.push_back(
-        std::make_unique<StageWorker>(context, placement, config, replica_, stage, shard_));
+        std::make_unique<StageWorker>(context, placement, config, replica_, node_, stage, shard_));
 }
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
@@ -56,18 +56,22 @@ double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next)
   return count ? loss / static_cast<double>(count) : 0;
 }
 
-// The micro-batches of one batch, forward and backward. Returns the samples of this replica.
+// The micro-batches of one batch, forward and backward. Those that another copy of the stage
+// computes have no samples here. Returns the samples of this replica.
 size_t PipelineTrainer::pass_batch(const Batches& batches, const StepAhead& next) {
   const Range mine = placement_.micro_batches_of(replica_);
   PassPlan plan{.samples = {},
                 .step = next.number,
                 .scale = 1.0F / static_cast<float>(batches.count(next.step)),
                 .training = true};
+  const PipelineShape shape = placement_.shape(replica_);
   size_t count = 0;
   for (size_t micro = mine.begin; micro < mine.end; ++micro) {
-    plan.samples.push_back(batches.lane(next.step, static_cast<int64_t>(micro),
-                                        static_cast<int64_t>(placement_.micro_batches)));
-    count += plan.samples.back().size();
+    const auto samples = batches.lane(next.step, static_cast<int64_t>(micro),
+                                      static_cast<int64_t>(placement_.micro_batches));
+    const bool own = shape.computes(node_, micro - mine.begin);
+    plan.samples.push_back(own ? samples : std::span<const uint32_t>{});
+    count += samples.size();
   }
   run(tasks_, plan);
   return count;
@@ -102,29 +106,56 @@ void PipelineTrainer::run(const std::vector<StageTask>& tasks, const PassPlan& p
   for (const auto& worker : workers_) worker->end();
 }
 
-// Only the last stage knows the loss, each of its shards the same. It leaves there while the others
-// still go back, so that they do not wait for it.
+std::vector<Rank> PipelineTrainer::last_ranks() const {
+  const size_t last = placement_.stages.size() - 1;
+  std::vector<Rank> ranks;
+  for (size_t copy = 0; copy < placement_.shape(replica_).copies_of(last); ++copy)
+    ranks.push_back(placement_.rank_of(replica_, last, shard_, copy));
+  return ranks;
+}
+
+std::vector<Rank> PipelineTrainer::ranks_before_last() const {
+  const std::vector<Rank> last = last_ranks();
+  std::vector<Rank> ranks;
+  for (size_t node = 0; node < placement_.nodes; ++node) {
+    const auto rank =
+        static_cast<Rank>((replica_ * placement_.nodes + node) * placement_.shards + shard_);
+    if (std::find(last.begin(), last.end(), rank) == last.end()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// Only the last stage knows the loss, each of its shards the same, each of its copies a part. It
+// leaves there while the others still go back, so that they do not wait for it.
 double PipelineTrainer::share_loss(uint64_t step) {
   const Tag tag(Purpose::kControl, step, kLossPart);
-  const Rank last = rank_of(placement_.stages.size() - 1);
-  double loss = workers_.back()->take_loss();
+  const Rank me = context_.node.endpoint().rank();
+  const std::vector<Rank> last = last_ranks();
+  double own = workers_.back()->take_loss();
   PhaseScope scope(context_.watch, Phase::kCommunicate);
-  if (!has_last_stage()) {
-    receive(context_.node, last, tag, bytes_in(loss));
-    return loss;
+  if (has_last_stage()) {
+    for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, bytes_in(own));
+    for (const Rank rank : last)
+      if (rank != me) send(context_.node, rank, tag, bytes_in(own));
   }
-  for (size_t node = 0; node + 1 < placement_.nodes; ++node)
-    send(context_.node, rank_of(node), tag, bytes_in(loss));
+  double loss = 0;  // added in one order, so that all have the same
+  for (const Rank rank : last) {
+    double part = own;
+    if (rank != me) receive(context_.node, rank, tag, bytes_in(part));
+    loss += part;
+  }
   return loss;
 }
 
 Quality PipelineTrainer::validate(Tag tag) {
   const std::span<const uint32_t> samples = context_.data.splits.validation;
   PassPlan plan{.samples = {}, .step = tag.step(), .scale = 1, .training = false};
+  PipelineShape shape = placement_.shape(replica_);
   for (size_t chunk = replica_; chunk < evaluation_chunks(samples.size());
        chunk += placement_.replicas)
-    plan.samples.push_back(samples_of_chunks(samples, chunk, chunk + 1));
-  PipelineShape shape = placement_.shape(replica_);
+    plan.samples.push_back(shape.computes(node_, plan.samples.size())
+                               ? samples_of_chunks(samples, chunk, chunk + 1)
+                               : std::span<const uint32_t>{});
   shape.micro_batches = plan.samples.size();
   run(forward_tasks(shape, node_), plan);
   EvaluationSums sums = workers_.back()->evaluation();
@@ -136,22 +167,20 @@ Quality PipelineTrainer::validate(Tag tag) {
 void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
   const std::span<std::byte> bytes = writable_bytes_of(std::span<ExactSum>(all));
-  const size_t last = placement_.stages.size() - 1;
-  if (has_last_stage() && placement_.replicas > 1) {
-    Group group{.ranks = {}, .index = replica_, .racks = {}};
-    for (size_t r = 0; r < placement_.replicas; ++r)
-      group.ranks.push_back(placement_.rank_of(r, last, shard_));
+  const Rank me = context_.node.endpoint().rank();
+  const Group holders = placement_.holders(placement_.stages.size() - 1, shard_, me);
+  if (has_last_stage() && holders.size() > 1) {
     const auto sum =
-        make_all_reduce(context_.node, &context_.watch, tree(group, all.size()), kSumExact);
+        make_all_reduce(context_.node, &context_.watch, tree(holders, all.size()), kSumExact);
     sum->start(bytes, tag);
     sum->finish();
   }
   PhaseScope scope(context_.watch, Phase::kCommunicate);
+  const Rank speaker = last_ranks().front();
   if (!has_last_stage())
-    receive(context_.node, rank_of(last), tag, bytes);
-  else
-    for (size_t node = 0; node + 1 < placement_.nodes; ++node)
-      send(context_.node, rank_of(node), tag, bytes);
+    receive(context_.node, speaker, tag, bytes);
+  else if (me == speaker)
+    for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, bytes);
   sums = {all[0], all[1], all[2]};
 }
 
@@ -212,8 +241,8 @@ void PipelineTrainer::report_stages() {
   for (Rank rank = 0; rank < static_cast<Rank>(nodes); ++rank) {
     if (rank > 0) receive(context_.node, rank, tag, bytes);
     double parameters = 0, flops = 0, stages = 0;
-    for (size_t s = placement_.node_of(rank); s < placement_.stages.size();
-         s += placement_.nodes, ++stages) {
+    for (const size_t s : placement_.shape(0).stages_of(placement_.node_of(rank))) {
+      ++stages;
       const Architecture part =
           part_of_stage(placement_, context_.model.architecture(), s, placement_.shard_of(rank));
       parameters += static_cast<double>(part.parameter_count);

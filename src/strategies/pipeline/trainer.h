@@ -20,7 +20,9 @@ class PipelineTrainer : public StepTaker {
   void gather();
 
  private:
-  StageWorker& worker(size_t stage) { return *workers_[stage / placement_.nodes]; }
+  StageWorker& worker(size_t stage) {
+    return *workers_[placement_.copies.empty() ? stage / placement_.nodes : 0];
+  }
   size_t pass_batch(const Batches& batches, const StepAhead& next);
   size_t pass_on(const Batches& batches, const StepAhead& next);
   void run(const std::vector<StageTask>& tasks, const PassPlan& plan);
@@ -28,7 +30,9 @@ class PipelineTrainer : public StepTaker {
   double share_loss(uint64_t step);
   void share_sums(EvaluationSums& sums, Tag tag);
   double busy_s() const;
-  Rank rank_of(size_t stage) const { return placement_.rank_of(replica_, stage, shard_); }
+  // With the last stage, and all others of this replica that compute the same shard.
+  std::vector<Rank> last_ranks() const;
+  std::vector<Rank> ranks_before_last() const;
   void gather_stage(size_t stage);
   void gather_shards(size_t stage);
   void report_stages();

@@ -1,12 +1,11 @@
 // Servers that are lost and come back: shards are spread over those that are there, and nothing
 // that was acknowledged is lost by that or applied twice.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "core/random.h"
-#include "tests/strategies/parameter_server/runs.h"
+#include "tests/strategies/parameter_server/kills.h"
 
 namespace tutti {
 namespace {
@@ -26,12 +25,6 @@ Job moving_job(int servers_count, int replicas, const std::string& consistency,
 }
 
 const Settings kDeterministic = {"task.deterministic=true"};
-
-double duration_s(Job job) {
-  double longest_s = 0;
-  for (const NodeReport& node : run_job(job).nodes) longest_s = std::max(longest_s, node.total_s);
-  return longest_s;
-}
 
 // Shards that each server serves in the end; nothing for those that are lost.
 std::vector<int64_t> served(const RunRecord& record) {
@@ -102,37 +95,10 @@ TEST(Moves, AServerThatComesBackTakesItsShareAgain) {
   }
 }
 
-std::string describe(const Job& job) {
-  std::string text;
-  for (const FaultConfig& fault : job.cluster.faults)
-    text += fmt::format("; rank {} at {} s, back after {} s", fault.nodes.front(), fault.at_s,
-                        fault.restart_s);
-  return text;
-}
-
 struct Case {
   int servers, replicas;
 };
 class EverySchedule : public testing::TestWithParam<Case> {};
-
-// Some servers are killed, one after the other, and come back after a while or not at all; a next
-// one only when the chains may be whole again, and never the last but one for good. Returns when
-// the last one is back.
-double add_faults(Job& job, const Case& which, double longest_s, Random& random) {
-  int for_good = 0;
-  double at_s = 0, back_s = 0;
-  for (int round = 0; round < 4; ++round) {
-    at_s += (0.1 + 0.2 * random.uniform()) * longest_s;
-    const auto victim = static_cast<int64_t>(random.below(static_cast<uint64_t>(which.servers)));
-    const bool returns = random.below(3) != 0 || which.servers - for_good <= 2;
-    for_good += !returns;
-    const double restart_s = returns ? 0.05 * longest_s * random.uniform() : 0;
-    job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = at_s, .nodes = {kWorkers + victim}, .restart_s = restart_s});
-    back_s = std::max(back_s, at_s + restart_s);
-  }
-  return back_s;
-}
 
 TEST_P(EverySchedule, LosesNothingUnderBsp) {
   const Case which = GetParam();
@@ -145,7 +111,7 @@ TEST_P(EverySchedule, LosesNothingUnderBsp) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     Random random(seed, Stream::kFault);
     Job job = moving_job(which.servers, which.replicas, "bsp", kDeterministic);
-    const double back_s = add_faults(job, which, longest_s, random);
+    const double back_s = add_faults(job, which.servers, longest_s, random);
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error << describe(job);
     if (back_s < 0.8 * longest_s) {
@@ -176,7 +142,7 @@ TEST_P(EverySchedule, AppliesEveryPushOnceInEveryModel) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       Random random(seed, Stream::kFault);
       Job job = moving_job(which.servers, which.replicas, "ssp", model);
-      add_faults(job, which, longest_s, random);
+      add_faults(job, which.servers, longest_s, random);
       const RunRecord record = run_job(job);
       ASSERT_EQ(record.status, "done") << model[0] << ", seed " << seed << ": " << record.error;
       EXPECT_EQ(counter(record, "pushes_applied") % (which.servers * 2), 0) << model[0] << seed;

@@ -11,7 +11,7 @@
 #include "fabric/exchange.h"
 #include "sparse/keys.h"
 #include "strategies/parameter_server/messages.h"
-#include "tests/strategies/parameter_server/runs.h"
+#include "tests/strategies/parameter_server/rows.h"
 #include "tests/support/parameters.h"
 
 namespace tutti {
@@ -19,17 +19,6 @@ namespace {
 
 using namespace testing_support;
 namespace ps = parameter_server;
-
-// 90 rows of which a step of 37 ratings touches most but not all.
-Settings ratings_task() {
-  return {"task.data={kind=\"synthetic-ratings\", samples=600, users=50, items=40, rank=2}",
-          "task.model={kind=\"factorization\", rank=3}",
-          "task.global_batch=37",
-          "task.epochs=2",
-          "optimizer.kind=sgd",
-          "optimizer.lr=0.05",
-          "cluster.timeout=60"};
-}
 
 // A file of 400 rows with 8 of 300 features each; two classes.
 Settings clicks_task(const TemporaryFolder& folder) {
@@ -54,8 +43,6 @@ Settings clicks_task(const TemporaryFolder& folder) {
           "optimizer.lr=0.1",
           "cluster.timeout=60"};
 }
-
-Settings solo() { return {"strategy.kind=solo", "cluster.workers=1"}; }
 
 // Bitwise, on both fabrics, for any number of servers and workers.
 TEST(SparseEquivalence, BspIsSoloAndAllReduce) {
@@ -244,9 +231,6 @@ TEST(SparseCheck, RefusesWhatCannotWork) {
   expect_refused(on_servers() + Settings{"strategy.pull_every=4"}, "strategy.pull_every");
   expect_refused(on_servers() + Settings{"strategy.prefetch=true"}, "strategy.prefetch");
   expect_refused(on_servers() + Settings{"strategy.shards=layers"}, "strategy.shards");
-  expect_refused(on_servers() + Settings{"strategy.replicas=1"}, "strategy.replicas");
-  expect_refused(on_servers() + Settings{"strategy.snapshot_every=5"}, "strategy.snapshot_every");
-  expect_refused(on_servers() + Settings{"strategy.resume=runs/1"}, "strategy.resume");
   expect_refused(on_servers() + Settings{"optimizer.kind=nesterov"}, "optimizer.kind");
   expect_refused(on_servers() + Settings{"optimizer.weight_decay=0.1"}, "optimizer.weight_decay");
   expect_refused(on_servers() + Settings{"optimizer.clip_norm=1"}, "optimizer.clip_norm");

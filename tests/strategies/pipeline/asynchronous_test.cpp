@@ -35,8 +35,10 @@ Settings on(const std::string& fabric, size_t workers) {
 }
 
 // PipeDream in one place: batch k sees, in stage s of p, the weights from p - 1 - s updates before
-// its own, or the first ones; its gradient is that of the whole model at those weights.
-std::vector<float> reference(const Settings& settings, const std::vector<size_t>& cuts) {
+// its own, or the first ones; its gradient is that of the whole model at those weights. With
+// vertical sync all see those of the first stage.
+std::vector<float> reference(const Settings& settings, const std::vector<size_t>& cuts,
+                             bool vertical = false) {
   Job job = load_job("", settings);
   const auto [data, architecture] = prepare(job);
   std::vector<float> parameters(architecture.parameter_count), gradients(parameters.size());
@@ -61,7 +63,7 @@ std::vector<float> reference(const Settings& settings, const std::vector<size_t>
   Batch batch;
   for (int64_t k = 0; k < batches.steps(); ++k) {
     for (size_t s = 0; s < stages.size(); ++s) {
-      const auto behind = static_cast<int64_t>(stages.size() - 1 - s);
+      const auto behind = static_cast<int64_t>(stages.size() - 1 - (vertical ? 0 : s));
       const auto version = static_cast<size_t>(std::max<int64_t>(0, k - behind));
       const std::vector<float>& weights = stages[s].versions[version];
       std::copy(weights.begin(), weights.end(),
@@ -98,6 +100,19 @@ TEST(AsynchronousPipeline, ComputesEachGradientOnTheWeightsOfItsForwardPass) {
                                Settings{"strategy.recompute=true"}),
               expected);
   }
+}
+
+TEST(AsynchronousPipeline, WithVerticalSyncComputesEachGradientOnOneVersion) {
+  const Settings task =
+      task_in_stages() + kAsynchronous +
+      Settings{"task.eval_every=10", "strategy.vertical_sync=true", "strategy.stages=[3, 6, 9]"};
+  const std::vector<float> expected = reference(task + on("process", 4), {3, 6, 9}, true);
+  for (const char* fabric : {"process", "virtual"})
+    EXPECT_EQ(parameters_after(task + on(fabric, 4)), expected) << fabric;
+  EXPECT_EQ(parameters_after(task + on("virtual", 4) + Settings{"strategy.recompute=true"}),
+            expected);
+  const RunRecord record = run(task + on("virtual", 4));
+  for (const NodeReport& node : record.nodes) EXPECT_EQ(node.freshness.staleness_max, 3);
 }
 
 TEST(AsynchronousPipeline, OfOneStageIsOneWorkerAlone) {

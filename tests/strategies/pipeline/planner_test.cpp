@@ -115,6 +115,7 @@ TEST(Planner, IsOptimalWithReplicasOfStages) {
     for (size_t workers = 1; workers <= kMostNodes; ++workers)
       for (uint64_t seed = 1; seed <= 10; ++seed) {
         const Chain chain = random_chain(seed, count);
+        const Synchronise when = seed % 2 ? Synchronise::kMeanwhile : Synchronise::kAfterBatch;
         double best = kNever;
         std::vector<Range> cut;
         std::vector<size_t> given;
@@ -123,12 +124,12 @@ TEST(Planner, IsOptimalWithReplicasOfStages) {
             for_each_replication(stages, workers, given, [&](const std::vector<size_t>& replicas) {
               std::vector<ReplicatedStage> plan;
               for (size_t s = 0; s < stages; ++s) plan.push_back({parts[s], replicas[s]});
-              best = std::min(best, bottleneck_of(chain.pieces, plan, chain.bandwidth));
+              best = std::min(best, bottleneck_of(chain.pieces, plan, chain.bandwidth, when));
             });
           });
-        const ReplicatedPlan plan = plan_replicated(chain.pieces, workers, chain.bandwidth);
+        const ReplicatedPlan plan = plan_replicated(chain.pieces, workers, chain.bandwidth, when);
         ASSERT_EQ(plan.bottleneck_s, best) << count << " on " << workers << ", " << seed;
-        EXPECT_EQ(bottleneck_of(chain.pieces, plan.stages, chain.bandwidth), best);
+        EXPECT_EQ(bottleneck_of(chain.pieces, plan.stages, chain.bandwidth, when), best);
         size_t used = 0;
         for (const ReplicatedStage& stage : plan.stages) {
           used += stage.replicas;

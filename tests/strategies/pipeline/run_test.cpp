@@ -134,6 +134,8 @@ TEST(PipelineSettings, ThatContradictEachOtherAreNamed) {
   EXPECT_NE(refused({"strategy.schedule=asynchronous", "strategy.micro_batches=4"})
                 .find("strategy.micro_batches"),
             std::string::npos);
+  EXPECT_NE(refused({"strategy.vertical_sync=true"}).find("strategy.vertical_sync"),
+            std::string::npos);
   EXPECT_NE(refusal(logistic_task() + pipeline("1f1b", 4, "process")).find("at most 1"),
             std::string::npos);
   EXPECT_THROW(load_job("", {"strategy.kind=pipeline", "strategy.stages=\"some\""}), ConfigError);

@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 namespace tutti {
 namespace {
@@ -106,6 +107,39 @@ TEST(Schedules, TimesOfPassesAndMessagesCount) {
   times.assign(4, {.forward_s = 1, .backward_s = 2});
   times[2] = {.forward_s = 10, .backward_s = 20};
   EXPECT_GE(time_of(shape, all_nodes("1f1b", shape), times), 8 * 30.0);
+}
+
+// Every stage on one to three nodes: each micro-batch passes each stage once, both ways, nobody
+// waits forever, and with equal work for each node a copy more makes the whole faster.
+TEST(Schedules, CopiesOfAStageTakeMicroBatchesInTurn) {
+  for (size_t a = 1; a <= 3; ++a)
+    for (size_t b = 1; b <= 3; ++b)
+      for (size_t c = 1; c <= 3; ++c)
+        for (size_t m = 1; m <= kMost; ++m)
+          for (const char* name : {"gpipe", "1f1b"}) {
+            const PipelineShape shape{
+                .nodes = a + b + c, .stages = 3, .micro_batches = m, .copies = {a, b, c}};
+            std::vector<std::vector<StageTask>> tasks;
+            std::set<std::tuple<bool, size_t, size_t>> seen;
+            for (size_t node = 0; node < shape.nodes; ++node) {
+              tasks.push_back(own_tasks(name, shape, node));
+              for (const StageTask& t : tasks.back()) {
+                EXPECT_EQ(t.stage, shape.stages_of(node).front());
+                EXPECT_TRUE(seen.insert({t.backward, t.stage, t.micro_batch}).second);
+              }
+            }
+            EXPECT_EQ(seen.size(), 2 * 3 * m);
+            ASSERT_NO_THROW(time_of(shape, tasks, std::vector<StageTimes>(3))) << name << m;
+          }
+  // Two copies of a stage that takes twice as long: it keeps up with the others.
+  const PipelineShape two{.nodes = 3, .stages = 2, .micro_batches = 16, .copies = {2, 1}};
+  const PipelineShape one{.nodes = 2, .stages = 2, .micro_batches = 16};
+  const std::vector<StageTimes> times = {{.forward_s = 2, .backward_s = 2}, {}};
+  std::vector<std::vector<StageTask>> tasks;
+  for (size_t node = 0; node < 3; ++node) tasks.push_back(own_tasks("1f1b", two, node));
+  EXPECT_LE(time_of(two, tasks, times), 2.0 * 16 + 8);
+  EXPECT_GE(time_of(one, all_nodes("1f1b", one), times), 4.0 * 16);
+  EXPECT_EQ(most_in_flight(tasks[0], 0), 2U);
 }
 
 TEST(Schedules, WaitingForeverIsFound) {

@@ -1,0 +1,118 @@
+#include "strategies/early_exit/early_exit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "strategies/early_exit/trainer.h"
+
+namespace tutti {
+namespace {
+
+class EarlyExit : public Strategy {
+ public:
+  void visit(Visitor& v) override { tutti::visit(v, config_); }
+
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    tutti::validate(config_, task, cluster);
+  }
+
+  void validate_optimizer(const OptimizerConfig& optimizer) const override {
+    if (optimizer.clip_norm > 0)
+      throw ConfigError("optimizer.clip_norm",
+                        fmt::format("optimizer.clip_norm = {} needs the norm of the whole "
+                                    "gradient, of which a tier of strategy.kind = \"early_exit\" "
+                                    "has a part; set it to 0",
+                                    optimizer.clip_norm));
+  }
+
+  void validate_data(const Data& data, const ClusterConfig&) const override {
+    if (config_.thresholds.empty() && data.splits.validation.empty())
+      throw ConfigError("strategy.thresholds",
+                        "strategy.thresholds is empty, so thresholds are chosen on validation, but "
+                        "there are no validation samples; raise task.data.validation, or give "
+                        "thresholds");
+  }
+
+  void validate_plan(const Plan& plan) const override { place_tiers(config_, plan); }
+
+  std::vector<std::string> explain(const Plan& plan) const override {
+    return explain_tiers(config_, plan);
+  }
+
+  Taxonomy taxonomy() const override {
+    return {"client-server", config_.devices > 1 ? "hybrid" : "model", "centralised", "synchronous",
+            "early exits"};
+  }
+
+  std::vector<std::string> roles(const ClusterConfig& cluster) const override {
+    std::vector<std::string> roles(static_cast<size_t>(cluster.workers), "edge");
+    std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), "device");
+    roles.back() = "cloud";
+    return roles;
+  }
+
+  // Of a cluster that has more nodes than device, edge and cloud need, device and cloud: every
+  // model that can be cut allows for them.
+  void fit(ClusterConfig& cluster) const override {
+    int64_t tiers = cluster.workers - config_.devices + 1;
+    if (!config_.cuts.empty())
+      tiers = static_cast<int64_t>(config_.cuts.size()) + 1;
+    else if (!config_.exit_weights.empty())
+      tiers = static_cast<int64_t>(config_.exit_weights.size());
+    else if (!config_.thresholds.empty())
+      tiers = static_cast<int64_t>(config_.thresholds.size()) + 1;
+    else if (tiers > 3)
+      tiers = 2;
+    shrink_cluster(cluster, std::min(cluster.workers, config_.devices + tiers - 1));
+  }
+
+  std::vector<Range> layers_of(const Plan& plan, Rank worker) const override {
+    const Tiers tiers = place_tiers(config_, plan);
+    return {tiers.layers[tiers.tier_of(worker)]};
+  }
+
+  StepCost step_cost(const Plan& plan) const override {
+    const Tiers tiers = place_tiers(config_, plan);
+    StepCost most;
+    for (Rank rank = 0; rank < plan.cluster.workers; ++rank) {
+      const StepCost cost = tier_traffic(tiers, plan, rank);
+      if (cost.bytes_sent >= most.bytes_sent) most = cost;
+    }
+    return most;
+  }
+
+  double memory_bytes(const Plan& plan) const override {
+    const Tiers tiers = place_tiers(config_, plan);
+    double most = 0;
+    for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
+      most = std::max(most, tier_memory(tiers, plan, rank));
+    return most;
+  }
+
+  void run(Context& context) const override {
+    const Tiers tiers = place_tiers(
+        config_, {context.task, context.cluster, context.optimizer, context.model.architecture()});
+    // One order of samples for all: devices take shares of a batch, the tiers above all of it.
+    Batches batches(context.data.splits.train, context.task.partition, config_.devices,
+                    context.task.seed, !context.node.clock().cost_only());
+    const auto trainer = std::make_shared<EarlyExitTrainer>(context, tiers, config_);
+    context.node.membership().end_waits_on_any_loss(true);
+    run_steps(context, batches, *trainer);
+    trainer->gather_parameters();
+    context.members = {0};  // who has all parameters
+    context.test = [trainer] { return trainer->test(); };
+  }
+
+ private:
+  EarlyExitConfig config_;
+};
+
+}  // namespace
+
+std::vector<Variant> early_exit_variants() { return {{"early-exit", {}}}; }
+
+std::unique_ptr<Strategy> make_early_exit() { return std::make_unique<EarlyExit>(); }
+
+}  // namespace tutti

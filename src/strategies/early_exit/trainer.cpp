@@ -1,0 +1,136 @@
+#include "strategies/early_exit/trainer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/bytes.h"
+#include "fabric/exchange.h"
+#include "strategies/early_exit/tags.h"
+
+namespace tutti {
+
+EarlyExitTrainer::EarlyExitTrainer(Context& context, Tiers tiers, const EarlyExitConfig& config)
+    : context_(context),
+      tiers_(std::move(tiers)),
+      config_(config),
+      worker_(context, tiers_),
+      thresholds_(config.thresholds) {
+  thresholds_.resize(tiers_.size() - 1, 0.0);
+}
+
+double EarlyExitTrainer::take_step(const Batches& batches, const StepAhead& next) {
+  std::vector<std::vector<uint32_t>> shares;
+  for (size_t device = 0; device < tiers_.devices; ++device) {
+    const auto share = batches.share(next.step, static_cast<int64_t>(device));
+    shares.emplace_back(share.begin(), share.end());
+  }
+  const auto count = static_cast<double>(batches.count(next.step));
+  const double loss = worker_.train(shares, next.number, 1.0F / static_cast<float>(count));
+  if (!std::isfinite(loss)) return loss;  // parameters stay as they were
+  worker_.update(next.rate);
+  return loss / count;
+}
+
+Quality EarlyExitTrainer::validate(Tag tag) {
+  const std::span<const uint32_t> samples = context_.data.splits.validation;
+  const Verdicts verdicts = worker_.judge_all(samples, tag.step());
+  EvaluationSums sums;
+  if (worker_.is_last() && !context_.node.clock().cost_only()) {
+    PhaseScope scope(context_.watch, Phase::kCompute);
+    if (config_.thresholds.empty())
+      thresholds_ = choose_thresholds(verdicts, config_.tolerance, tiers_.costs());
+    const ExitTally result = tally(verdicts, thresholds_, tiers_.costs());
+    add_evaluation(sums, {.loss = result.loss,
+                          .correct = result.accuracy() * result.samples,
+                          .count = samples.size()});
+  }
+  share_sums(sums, tag);
+  return quality_of(context_, sums, samples.size());
+}
+
+// The cloud knows, and tells everybody: with the thresholds.
+void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
+  const Tag told(Purpose::kEvaluation, tag.step(), kSumsPart);
+  std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
+  const auto bytes = writable_bytes_of(std::span<ExactSum>(all));
+  const auto thresholds = writable_bytes_of(std::span(thresholds_));
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (!worker_.is_last()) {
+    receive(context_.node, tiers_.cloud(), told, bytes);
+    receive(context_.node, tiers_.cloud(), told, thresholds);
+  } else {
+    for (Rank rank = 0; rank < tiers_.cloud(); ++rank) {
+      send(context_.node, rank, told, bytes);
+      send(context_.node, rank, told, thresholds);
+    }
+  }
+  sums = {all[0], all[1], all[2]};
+}
+
+double EarlyExitTrainer::test() {
+  const std::span<const uint32_t> samples = context_.data.splits.test;
+  constexpr uint64_t kFinal = 0;
+  const Verdicts verdicts = worker_.judge_all(samples, kFinal);
+  const TierWorker::Answered answered = worker_.answer(samples, thresholds_, kFinal);
+  // Bytes sent while answering by each node, then for each exit: samples that left, how many of
+  // them were right, and how many of all would have been.
+  const size_t exits = tiers_.size(), nodes = static_cast<size_t>(tiers_.cloud()) + 1;
+  std::vector<double> figures(nodes + 3 * exits, 0.0);
+  const Rank me = context_.node.endpoint().rank();
+  figures[static_cast<size_t>(me)] = answered.bytes_sent;
+  if (worker_.is_last())
+    for (size_t exit = 0; exit < exits; ++exit) {
+      figures[nodes + exit] = answered.tally.left[exit];
+      figures[nodes + exits + exit] = answered.tally.correct[exit];
+      for (const ExitVerdict& verdict : verdicts[exit])
+        figures[nodes + 2 * exits + exit] += double{verdict.correct};
+    }
+  const Tag tag(Purpose::kControl, kFinal, kReportPart);
+  PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (me != 0) {
+    send(context_.node, 0, tag, bytes_of(std::span<const double>(figures)));
+    return NAN;
+  }
+  std::vector<double> theirs(figures.size());
+  for (Rank rank = 1; rank < static_cast<Rank>(nodes); ++rank) {
+    receive(context_.node, rank, tag, writable_bytes_of(std::span(theirs)));
+    for (size_t i = 0; i < figures.size(); ++i) figures[i] += theirs[i];
+  }
+  return report(figures);
+}
+
+// Rank 0, of what all of them measured.
+double EarlyExitTrainer::report(const std::vector<double>& figures) {
+  const size_t exits = tiers_.size(), nodes = static_cast<size_t>(tiers_.cloud()) + 1;
+  const auto count = static_cast<double>(context_.data.splits.test.size());
+  if (context_.node.clock().cost_only()) return NAN;  // who leaves where is not known
+  Recorder& recorder = context_.recorder;
+  Extra::Table table{
+      .columns = {"exit", "threshold", "share", "accuracy", "accuracy_of_all", "bytes_per_sample"},
+      .rows = {}};
+  double right = 0, bytes = 0;
+  for (size_t exit = 0; exit < exits; ++exit) {
+    const double left = figures[nodes + exit], correct = figures[nodes + exits + exit];
+    double sent = 0;
+    for (const Rank rank : tiers_.ranks_of(exit)) sent += figures[static_cast<size_t>(rank)];
+    right += correct;
+    bytes += sent;
+    table.rows.push_back({static_cast<double>(exit), exit + 1 < exits ? thresholds_[exit] : 1.0,
+                          left / count, left > 0 ? correct / left : 0,
+                          figures[nodes + 2 * exits + exit] / count, sent / count});
+    const std::string name = tier_name(tiers_, exit);
+    recorder.figure(name + "_exit_share", left / count);
+    recorder.figure(name + "_exit_accuracy", left > 0 ? correct / left : 0);
+    recorder.figure(name + "_exit_accuracy_of_all", figures[nodes + 2 * exits + exit] / count);
+  }
+  recorder.table("exits", std::move(table));
+  recorder.figure("exit_accuracy", right / count);
+  recorder.figure("exit_bytes_per_sample", bytes / count);
+  recorder.figure("cloud_only_bytes_per_sample", tiers_.cloud_only_bytes());
+  if (bytes > 0) recorder.figure("bytes_saved_factor", tiers_.cloud_only_bytes() * count / bytes);
+  return right / count;
+}
+
+}  // namespace tutti

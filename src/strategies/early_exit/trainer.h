@@ -1,0 +1,34 @@
+// One node's part in training an early-exit network and in measuring it.
+#pragma once
+
+#include <vector>
+
+#include "strategies/early_exit/tier_worker.h"
+#include "strategies/step_loop.h"
+
+namespace tutti {
+
+class EarlyExitTrainer : public StepTaker {
+ public:
+  EarlyExitTrainer(Context& context, Tiers tiers, const EarlyExitConfig& config);
+
+  double take_step(const Batches& batches, const StepAhead& next) override;
+  // Accuracy with samples leaving early; chooses the thresholds if the settings leave them open.
+  Quality validate(Tag tag) override;
+  void gather_parameters() { worker_.gather_parameters(); }
+  // Accuracy on the test samples, each of which goes as far as it must. Rank 0 knows it, and leaves
+  // figures of it in its record.
+  double test();
+
+ private:
+  void share_sums(EvaluationSums& sums, Tag tag);
+  double report(const std::vector<double>& figures);
+
+  Context& context_;
+  const Tiers tiers_;
+  const EarlyExitConfig& config_;
+  TierWorker worker_;
+  std::vector<double> thresholds_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,42 @@
+// Which coordinates a round updates: what a scheduler decides, by pure arithmetic.
+//
+// Lee et al., "On Model Parallelization and Scheduling Strategies for Distributed Machine
+// Learning" (STRADS), NIPS 2014: a coordinate is drawn in proportion to how much it changed last,
+// and taken if its feature is hardly correlated with those taken already. Updating correlated ones
+// at once overshoots. `random` is Shotgun (Bradley et al., ICML 2011): no such look.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+class CoordinateSchedule {
+ public:
+  // The absolute correlation of two features.
+  using Correlation = std::function<double(uint32_t, uint32_t)>;
+
+  CoordinateSchedule(std::string kind, size_t coordinates, size_t parallel, double conflict,
+                     uint64_t seed, Correlation correlation);
+
+  // For round `round`, from 0 on: at least one, at most `parallel`, none twice.
+  std::vector<uint32_t> pick(uint64_t round);
+  // What became of a coordinate that was picked.
+  void changed(uint32_t coordinate, double size);
+
+ private:
+  std::vector<uint32_t> drawn(uint64_t round, bool by_priority) const;
+  std::vector<uint32_t> without_conflicts(const std::vector<uint32_t>& candidates) const;
+
+  std::string kind_;
+  size_t parallel_;
+  double conflict_;
+  uint64_t seed_;
+  Correlation correlation_;
+  std::vector<double> changes_;  // the last of each; negative: not updated yet
+};
+
+}  // namespace tutti

@@ -1,0 +1,52 @@
+// When rounds end and quality is measured, alike for workers and scheduler, and the parts of the
+// tags of what they tell each other.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "strategies/task.h"
+
+namespace tutti {
+
+// Of purpose kControl.
+inline constexpr uint64_t kPickPart = 0, kChangePart = 1, kGoOnPart = 2;
+// A place of a round that is not filled.
+inline constexpr uint32_t kNoCoordinate = UINT32_MAX;
+
+// Where coordinates are updated at once that belong together, the objective soon leaves every
+// bound. Before that, parameters would overflow.
+inline bool has_diverged(double objective, double at_first) {
+  return !(objective <= 1e6 * at_first + 1e-300);
+}
+
+class RoundPlan {
+ public:
+  RoundPlan(const TaskConfig& task, size_t coordinates, size_t parallel)
+      : each_(std::min(parallel, coordinates)),
+        coordinates_(coordinates),
+        eval_every_(task.eval_every),
+        total_(task.epochs * static_cast<int64_t>((coordinates + each_ - 1) / each_)) {
+    if (task.max_steps > 0) total_ = std::min(total_, task.max_steps);
+  }
+
+  int64_t total() const { return total_; }
+  size_t parallel() const { return each_; }
+  // Passes over the coordinates, and with them over the data, after so many rounds.
+  double epochs(int64_t rounds) const {
+    return static_cast<double>(rounds) * static_cast<double>(each_) /
+           static_cast<double>(coordinates_);
+  }
+  bool measured(int64_t rounds) const {
+    const auto due = [&](int64_t r) { return std::floor(epochs(r) / eval_every_ + 1e-9); };
+    return rounds == total_ || due(rounds) > due(rounds - 1);
+  }
+
+ private:
+  size_t each_, coordinates_;
+  double eval_every_;
+  int64_t total_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,126 @@
+// Stages on several nodes each, which take micro-batches in turn.
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/support/parameters.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings task_with_copies(const std::string& copies, int workers, const std::string& fabric) {
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=480",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.model.kind=mlp",
+          "task.model.hidden=[12, 10, 8]",
+          "task.model.dropout=0.2",
+          "task.global_batch=37",
+          "task.epochs=2",
+          "optimizer.kind=adam",
+          "optimizer.lr=0.01",
+          "cluster.timeout=60",
+          "strategy.kind=pipeline",
+          "strategy.copies=" + copies,
+          "cluster.workers=" + std::to_string(workers),
+          "cluster.fabric=" + fabric};
+}
+
+const Settings kExact = {"task.deterministic=true", "task.lanes=8"};
+
+// However many nodes a stage is on, the model is that of one worker alone, bit by bit.
+TEST(PipelineCopies, LearnWhatOneWorkerDoes) {
+  Settings alone = task_with_copies("0", 1, "process") + kExact;
+  const std::string expected = checksum(alone + Settings{"strategy={ kind = \"solo\" }"});
+  for (const char* fabric : {"process", "virtual"})
+    for (const char* schedule : {"gpipe", "1f1b"}) {
+      const Settings more =
+          kExact + Settings{std::string("strategy.schedule=\"") + schedule + "\""};
+      EXPECT_EQ(checksum(task_with_copies("[2, 1, 1]", 4, fabric) + more), expected) << fabric;
+      EXPECT_EQ(checksum(task_with_copies("[1, 3]", 4, fabric) + more), expected) << fabric;
+      EXPECT_EQ(checksum(task_with_copies("2", 4, fabric) + more), expected) << fabric;
+    }
+  const Settings large = {"task.model.hidden=[4000, 16]", "task.max_steps=4"};  // not sent eagerly
+  EXPECT_EQ(checksum(task_with_copies("[2, 1]", 3, "process") + kExact + large),
+            checksum(alone + large + Settings{"strategy={ kind = \"solo\" }"}));
+}
+
+TEST(PipelineCopies, MeasureQualityLikeOneWorker) {
+  const RunRecord one = run(task_with_copies("0", 1, "virtual") + kExact);
+  const RunRecord four = run(task_with_copies("[1, 2, 1]", 4, "virtual") + kExact);
+  ASSERT_EQ(four.status, "done") << four.error;
+  ASSERT_EQ(one.nodes[0].evaluations.size(), four.nodes[0].evaluations.size());
+  for (size_t i = 0; i < one.nodes[0].evaluations.size(); ++i) {
+    EXPECT_EQ(one.nodes[0].evaluations[i].quality, four.nodes[0].evaluations[i].quality);
+    EXPECT_EQ(one.nodes[0].evaluations[i].loss, four.nodes[0].evaluations[i].loss);
+  }
+}
+
+TEST(PipelineCopies, CostTheSameWithoutTheArithmetic) {
+  const Settings cut = {"strategy.stages=[3, 6]"};  // or they would follow the bandwidth
+  const Settings task = task_with_copies("[2, 1, 1]", 4, "virtual") + cut;
+  const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
+  const RunRecord real = run(task_with_copies("[2, 1, 1]", 4, "process") + cut);
+  ASSERT_EQ(cost.status, "done") << cost.error;
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
+    EXPECT_EQ(full.nodes[rank].bytes_sent, real.nodes[rank].bytes_sent);
+    EXPECT_EQ(full.nodes[rank].messages, real.nodes[rank].messages);
+  }
+}
+
+// Most of the arithmetic is in layers with few weights, and most weights in layers with little: the
+// programme copies the first and not the second, as PipeDream does with VGG-16; and a step is the
+// faster for it than with whole copies or with one node for each stage.
+TEST(PipelineCopies, AutoCopiesWhatIsSlowAndSmall) {
+  const Settings task = {"task.data.kind=fashion-mnist",
+                         "task.data.limit=256",
+                         "task.model.kind=lenet",
+                         "task.global_batch=128",
+                         "task.max_steps=2",
+                         "cluster.fabric=virtual",
+                         "cluster.workers=4",
+                         "cluster.cost_only=true",
+                         "cluster.bandwidth=\"1 Gbit/s\"",
+                         "cluster.latency=\"50 us\"",
+                         "cluster.speed=\"20 GFLOP/s\"",
+                         "strategy.kind=pipeline"};
+  Job job = load_job("", task + Settings{"strategy.copies=\"auto\""});
+  const auto [data, architecture] = prepare(job);
+  const auto lines = job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+  EXPECT_NE(lines.at(1).find("ranks 0 to 2 in turn"), std::string::npos) << lines.at(1);
+  EXPECT_NE(lines.at(2).find("stage 1 on rank 3"), std::string::npos) << lines.at(2);
+  const auto time_of = [&](const std::string& setting) {
+    const RunRecord record = run(task + Settings{setting});
+    EXPECT_EQ(record.status, "done") << record.error;
+    return record.nodes.at(0).total_s;
+  };
+  const double chosen_s = time_of("strategy.copies=\"auto\"");
+  EXPECT_LT(chosen_s, time_of("strategy.copies=4"));
+  EXPECT_LT(chosen_s, time_of("strategy.copies=0"));
+}
+
+TEST(PipelineCopies, ThatDoNotAddUpAreRefused) {
+  const auto refused = [](const std::string& copies, const Settings& more) {
+    try {
+      Job job = load_job("", task_with_copies(copies, 4, "process") + more);
+      prepare(job);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused("[2, 1, 1]", {}), "");
+  EXPECT_NE(refused("[2, 1]", {}).find("cluster.workers = 4"), std::string::npos);
+  EXPECT_NE(refused("[2, 1, 1]", {"strategy.stages=2"}).find("strategy.copies"), std::string::npos);
+  EXPECT_NE(refused("[2, 1, 1]", {"strategy.schedule=interleaved"}).find("interleaved"),
+            std::string::npos);
+  EXPECT_NE(refused("[2, 2]", {"strategy.replicas=2"}).find("strategy.replicas"),
+            std::string::npos);
+  EXPECT_NE(refused("\"auto\"", {"strategy.stages=2"}).find("auto"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti

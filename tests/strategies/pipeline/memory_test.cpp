@@ -1,0 +1,56 @@
+// What nodes of a pipeline really take, against the formula that `tutti check` counts by.
+#include <gtest/gtest.h>
+
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+struct Peak {
+  double measured = 0;   // of the process with the first stage, which needs most
+  double predicted = 0;  // without the program and the data
+};
+
+Peak peak_of(const Settings& settings) {
+  Job job = load_job("", settings);
+  const auto [data, architecture] = prepare(job);
+  const double predicted =
+      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+  const RunRecord record = run(settings);
+  EXPECT_EQ(record.status, "done") << record.error;
+  return {record.nodes.at(0).peak_memory_bytes, predicted};
+}
+
+// Between schedules only what is under way differs: m micro-batches in gpipe, p in 1f1b, one when
+// they go one by one. The resident set is counted in pages and what the allocator keeps: a tenth.
+TEST(PipelineMemory, GrowsWithWhatIsUnderWayAsTheFormulaSays) {
+  const Settings wide = {"task.data.kind=synthetic-classes",
+                         "task.data.samples=20000",
+                         "task.data.features=64",
+                         "task.data.classes=8",
+                         "task.model.kind=mlp",
+                         "task.model.hidden=[256, 256, 256]",
+                         "task.global_batch=16000",
+                         "strategy.stages=[6]"};
+  const Settings pipeline = wide + Settings{"task.max_steps=2",       "optimizer.lr=0.01",
+                                            "strategy.kind=pipeline", "strategy.micro_batches=8",
+                                            "cluster.fabric=process", "cluster.workers=2"};
+  const Peak one = peak_of(pipeline + Settings{"strategy.schedule=sequential"});
+  const Peak most = peak_of(pipeline + Settings{"strategy.schedule=gpipe"});
+  const Peak some = peak_of(pipeline + Settings{"strategy.schedule=1f1b"});
+  const Peak again =
+      peak_of(pipeline + Settings{"strategy.schedule=gpipe", "strategy.recompute=true"});
+  const auto expect_near = [](const Peak& more, const Peak& less, const char* what) {
+    const double predicted = more.predicted - less.predicted;
+    EXPECT_GT(predicted, 20e6) << what;  // or pages would matter
+    EXPECT_NEAR(more.measured - less.measured, predicted, 0.1 * predicted) << what;
+  };
+  expect_near(most, one, "gpipe, sequential");
+  expect_near(most, some, "gpipe, 1f1b");
+  expect_near(most, again, "gpipe, recomputed");
+}
+
+}  // namespace
+}  // namespace tutti
