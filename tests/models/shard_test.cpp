@@ -86,11 +86,15 @@ class EveryShard : public testing::TestWithParam<Case> {
 // An order of additions matters by at most 2 n u times the sum of the n terms' magnitudes, u being
 // the unit roundoff; of errors that are independent, by about its root. A pass goes through the
 // layers twice, and none of these small layers with norms or small weights makes errors larger.
-double bound_of(const Architecture& architecture, const std::vector<float>& values) {
-  double most_terms = 0, largest = 0;
-  for (const Layer& layer : architecture.layers)
-    most_terms = std::max({most_terms, static_cast<double>(layer.input.back() * 25)});
-  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+// Relative to the largest value of each parameter: those with small gradients count as well.
+double bound_of(const Architecture& architecture, const Parameter& parameter,
+                const std::vector<float>& values) {
+  double most_terms = 1, largest = 0;
+  for (const Parameter& each : architecture.parameters)
+    most_terms = std::max(
+        most_terms, static_cast<double>(each.range.size()) / static_cast<double>(each.shape[0]));
+  for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
+    largest = std::max(largest, std::abs(double{values[i]}));
   const double u = std::ldexp(1.0, -24);
   return 2 * 2 * static_cast<double>(architecture.layers.size()) * std::sqrt(most_terms) * u *
          largest;
@@ -100,15 +104,18 @@ TEST_P(EveryShard, ComputesItsPartOfTheGradient) {
   Example example = EveryShard::example();
   const Batch batch = example.batch(3, 5, 4);
   const double loss = example.model->gradient(batch, 0.5F, {});
-  const double most = bound_of(example.architecture, example.gradients);
   for (const size_t count : kCounts) {
     const Together shards(example, count, batch);
     const std::vector<float> gradients = shards.pasted(example.architecture, shards.gradients);
     if (count == 1) {
       EXPECT_EQ(gradients, example.gradients);
     }
-    for (size_t i = 0; i < gradients.size(); ++i)
-      ASSERT_NEAR(gradients[i], example.gradients[i], most) << count << " shards, value " << i;
+    for (const Parameter& parameter : example.architecture.parameters) {
+      const double most = bound_of(example.architecture, parameter, example.gradients);
+      for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
+        ASSERT_NEAR(gradients[i], example.gradients[i], most)
+            << count << " shards, " << parameter.name << ", value " << i;
+    }
     for (const double own : shards.losses) {
       EXPECT_NEAR(own, loss, 1e-5 * std::abs(loss));
       EXPECT_EQ(own, shards.losses[0]) << "all know the same loss";
