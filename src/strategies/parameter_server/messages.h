@@ -66,7 +66,8 @@ struct Request {
     kRows = 1 << 16,    // pull: of a sparse model, the rows whose keys follow
     kOutbox = 1 << 20,  // push: the gradients lie at `offset` of its window, nothing follows
     kReads = 1 << 21,   // pull: it can read parameters from the server's window
-    kKnownFlags = 4095 | kRows | kOutbox | kReads,
+    kLayers = 1 << 22,  // pull: parameters one piece after the other, first layers first
+    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -161,7 +162,9 @@ std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_s
 // which shard (Ring::stream).
 inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
 inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
-inline Tag parameters_tag(uint64_t stream) { return {Purpose::kParameters, stream}; }
+inline Tag parameters_tag(uint64_t stream, size_t piece = 0) {
+  return {Purpose::kParameters, stream, piece};
+}
 inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
 // Notices to workers, by shard, and to servers.
 inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }

@@ -72,7 +72,7 @@ class ParameterServer : public Strategy {
     const auto workers = static_cast<double>(plan.cluster.workers);
     const double pulls = 1.0 / static_cast<double>(config_.pull_every);
     StepCost worker, server;
-    size_t largest = 0;
+    size_t largest = 0, answers = 1;  // messages with parameters
     for (const Range shard : ps::make_shards(plan.architecture, config_, plan.optimizer)) {
       const double pieces =
           plan.task.deterministic || config_.pull_every > 1
@@ -82,10 +82,12 @@ class ParameterServer : public Strategy {
           pulls * (static_cast<double>(shard.size()) * element + sizeof(ps::Request));
       worker.messages += pulls * (1 + pieces);
       largest = std::max(largest, shard.size());
+      if (ps::pulls_layers(config_))
+        answers = std::max(answers, ps::forward_pieces_of(plan.architecture, shard).size());
     }
     server.bytes_sent =
         pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(ps::Reply));
-    server.messages = pulls * workers * 2;
+    server.messages = pulls * workers * static_cast<double>(1 + answers);
     // Every server passes on the updates of as many shards: one a step, or one for each push.
     const bool collects = config_.consistency == "bsp" || config_.consistency == "backup";
     const double updates = collects ? 1 : workers;

@@ -173,6 +173,8 @@ void ServerNode::wait_for_news() {
   Server* server = find(arrival.shard);
   if (server && arrival.kind == Arrival::kGradient)
     server->gradient_arrived(arrival, completion);
+  else if (server && arrival.kind == Arrival::kSent)
+    server->piece_sent(arrival, completion);
   else if (server)
     server->update_arrived(arrival, completion);
 }
