@@ -12,7 +12,8 @@
 namespace tutti::parameter_server {
 namespace {
 
-// How soon everybody has heard who holds a shard after those are lost who did.
+// How soon everybody has heard who holds a shard after those are lost who did, if it does not
+// answer.
 constexpr double kNews_s = 2;
 
 }  // namespace
@@ -166,6 +167,7 @@ void Link::turn_to_heir(Rank lost) {
 // To the head of the chain as it is known here.
 void Link::turn() {
   order_.members = ring_.left_of(order_.members);
+  if (order_.members.empty()) ask_everybody();
   while (order_.members.empty()) await_notice();
   context_.recorder.count("heirs_asked");
   server_ = order_.members.front().rank;
@@ -195,13 +197,29 @@ std::optional<Notice> Link::take_notice(const Completion& completion) {
   return notice;
 }
 
-// The chain may have been changed by those that are lost now.
+// The chain may have been changed by those that are lost now. Who is in it says so, and others that
+// they are not; who is about to get the shard says nothing until it has it.
+void Link::ask_everybody() {
+  question_ = {};
+  question_.flags = Request::kWhere;
+  question_.shard = shard_;
+  sending_.clear();
+  asked_ = ring_.alive();
+  for (const Rank server : asked_)
+    sending_.push_back(node_.endpoint().send(
+        server, request_tag(), std::as_bytes(std::span<const Request>(&question_, 1))));
+}
+
 void Link::await_notice() {
+  const Rank home = ring_.first_order(shard_).members.front().rank;
+  if (asked_.empty()) throw_all_lost(home);
   const Completion completion = node_.endpoint().wait(listening_, kNews_s);
-  if (completion.state == State::kTimedOut)
-    throw_all_lost(ring_.first_order(shard_).members.front().rank);
+  if (completion.state == State::kTimedOut) throw_all_lost(home);
   const std::optional<Notice> notice = take_notice(completion);
-  if (notice && notice->epoch >= order_.epoch)
+  if (!notice) return;
+  if (notice->count == 0)
+    std::erase(asked_, completion.peer);
+  else if (notice->epoch >= order_.epoch)
     order_ = {notice->epoch, ring_.left_of(notice->order().members)};
 }
 

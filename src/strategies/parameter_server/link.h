@@ -91,6 +91,7 @@ class Link {
   void keep_up();
   void turn();
   void await_notice();
+  void ask_everybody();
   std::optional<Notice> take_notice(const Completion& completion);
   void send_part(Tag tag, std::span<const std::byte> data);
   void copy_parts(Sent& sent);
@@ -107,6 +108,9 @@ class Link {
   uint32_t asked_since_ = 0;  // the epoch in which this link turned to it
   Notice notice_;
   Handle listening_;
+  // When all that are known to hold the shard are lost: who was asked about it and has not denied.
+  std::vector<Rank> asked_;
+  Request question_;
   Range range_;
   size_t parameters_;  // of all servers
   std::vector<Range> pieces_, forward_pieces_;

@@ -67,6 +67,7 @@ struct Request {
     kOutbox = 1 << 20,  // push: the gradients lie at `offset` of its window, nothing follows
     kReads = 1 << 21,   // pull: it can read parameters from the server's window
     kLayers = 1 << 22,  // pull: parameters one piece after the other, first layers first
+    kWhere = 1 << 23,   // by itself: whether the server has a part in this shard's chain
     kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers,
   };
   uint32_t magic = kMagic;
@@ -123,7 +124,8 @@ struct Decided {
   int32_t worker = 0;
 };
 
-// Who holds a shard now: from its head to everybody, after each change.
+// Who holds a shard now: from its head to everybody, after each change; and to a worker that asks
+// (kWhere), from any member. Without members: not the server that sends it.
 struct Notice {
   uint32_t magic = kMagic;
   int32_t shard = 0;

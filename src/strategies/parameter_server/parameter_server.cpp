@@ -1,5 +1,7 @@
 #include "strategies/parameter_server/parameter_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "strategies/parameter_server/layout.h"
@@ -34,6 +36,19 @@ class ParameterServer : public Strategy {
             : config_.consistency == "asp" ? "asynchronous"
                                            : "bounded",
             "push and pull"};
+  }
+
+  // Which servers may go and come.
+  std::vector<std::string> explain(const Plan&) const override {
+    if (config_.replicas == 0)
+      return {config_.snapshot_every > 0
+                  ? "a lost server ends the run, which can go on from its snapshots; no server can "
+                    "join, since nobody could give it a state: set strategy.replicas"
+                  : "a lost server ends the run, and none can join: set strategy.replicas"};
+    return {
+        fmt::format("any {} of the {} servers may be lost at once; one that comes late or back "
+                    "gets its shards; more cannot join, as shards are cut for these",
+                    config_.replicas, config_.servers)};
   }
 
   // Workers first: rank 0 records what is measured.
