@@ -45,6 +45,7 @@ void charge_forward(Context& context, double samples, LateParameters* late) {
 
 double gradient_of_late(Context& context, const Batch& batch, float scale,
                         const Model::Ready& ready, LateParameters& late) {
+  if (batch.size() == 0) late.await({0, context.model.architecture().parameter_count});
   context.model.before_reading([&](Range range) {
     if (!late.has(range)) late.await(range);
   });

@@ -53,6 +53,33 @@ TEST_P(EveryModel, ScoresMatchTheReference) {
     EXPECT_NEAR(scores[i], expected[i], kTolerance * largest(expected));
 }
 
+// Parameters may come while the forward pass goes on: those of later layers are not read before it
+// has asked for them.
+TEST_P(EveryModel, ReadsParametersWhenItHasAskedForThem) {
+  Example example = moved(GetParam());
+  const Batch batch = example.batch(0, 3);
+  const std::vector<float> expected = example.gradient(batch);
+  const std::vector<float> all = example.parameters;
+  std::fill(example.parameters.begin(), example.parameters.end(), NAN);
+  std::vector<Range> asked;
+  example.model->before_reading([&](Range range) {
+    asked.push_back(range);
+    std::copy(all.begin() + static_cast<std::ptrdiff_t>(range.begin),
+              all.begin() + static_cast<std::ptrdiff_t>(range.end),
+              example.parameters.begin() + static_cast<std::ptrdiff_t>(range.begin));
+  });
+  EXPECT_EQ(example.gradient(batch), expected);
+  std::vector<Range> ready = ready_ranges(example.architecture);
+  std::reverse(ready.begin(), ready.end());
+  ASSERT_EQ(asked.size(), ready.size());
+  for (size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_EQ(asked[i].begin, ready[i].begin);
+    EXPECT_EQ(asked[i].end, ready[i].end);
+  }
+  example.model->before_reading(nullptr);
+  EXPECT_EQ(example.gradient(batch), expected);
+}
+
 TEST_P(EveryModel, GradientMatchesFiniteDifferences) {
   Example example = moved(GetParam());
   const Batch batch = example.batch(7, 4, 3);

@@ -25,6 +25,9 @@ void visit(Visitor& v, Config& c) {
   v.field("backup", c.backup, kNotNegative, "backup: late workers that a step does without");
   v.field("pull_every", c.pull_every, {1, 1e6},
           "steps between two pulls; in between a worker updates a copy of its own");
+  v.choice("pull", c.pull, {"layers", "whole"},
+           "what the forward pass of a layer waits for: the parameters of this layer and of those "
+           "before, or all; always all with replicas, prefetch or pull_every above 1");
   v.field("prefetch", c.prefetch,
           "ask for the next parameters while this step's gradient is computed");
   v.choice("rate", c.rate, {"constant", "staleness", "worker"},

@@ -18,6 +18,7 @@ struct Config {
   int64_t executions = 2;         // adaptive: steps of the slowest worker between synchronisations
   int64_t backup = 1;             // backup: late workers that a step does without
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
+  std::string pull = "layers";    // layers | whole: what a forward pass waits for
   bool prefetch = false;          // ask for the next parameters before this step's gradient
   std::string rate = "constant";  // constant | staleness | worker
   std::string shards = "auto";    // auto | bytes | layers
@@ -27,6 +28,14 @@ struct Config {
   int64_t snapshot_every = 0;  // updates between two snapshots; 0: none
   std::string resume = {};     // a run's folder: go on from its last snapshot
 };
+
+// Whether the parameters of a pull may come while the forward pass goes on. With copies of shards a
+// server that takes over may answer with newer ones, which must not mix; elsewhere there is no
+// forward pass that could wait for them.
+inline bool pulls_layers(const Config& config) {
+  return config.pull == "layers" && config.replicas == 0 && !config.prefetch &&
+         config.pull_every == 1;
+}
 
 // Of all servers.
 int64_t shards_of(const Config& config);

@@ -12,10 +12,10 @@
 namespace tutti::parameter_server {
 
 struct Arrival {
-  enum Kind { kRequest, kEntry, kNotice, kLoss, kGradient, kUpdate } kind = kRequest;
+  enum Kind { kRequest, kEntry, kNotice, kLoss, kGradient, kUpdate, kSent } kind = kRequest;
   int shard = -1;
   Rank peer = kAnyRank;  // whose gradient or update
-  uint64_t index = 0;    // kUpdate: of which entry
+  uint64_t index = 0;    // kUpdate: of which entry; kSent: of which reply
   size_t bytes = 0;      // that are expected
 };
 
@@ -25,6 +25,12 @@ class Inbox {
 
   void expect(Rank from, Tag tag, std::span<std::byte> buffer, const Arrival& arrival) {
     handles_.push_back(endpoint_.receive(from, tag, buffer));
+    arrivals_.push_back(arrival);
+  }
+
+  // A send whose end somebody waits for.
+  void watch(Handle sending, const Arrival& arrival) {
+    handles_.push_back(std::move(sending));
     arrivals_.push_back(arrival);
   }
 

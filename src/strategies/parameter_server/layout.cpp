@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "fabric/node.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -53,6 +54,19 @@ std::vector<Range> make_shards(const Architecture& architecture, const Config& c
   const bool whole = config.shards == "auto" && needs_tensors(optimizer);
   return make_shards(architecture, static_cast<size_t>(shards_of(config)),
                      whole ? "layers" : config.shards);
+}
+
+std::vector<Range> forward_pieces_of(const Architecture& architecture, Range shard) {
+  constexpr size_t kLeast = 2 * kEagerBytes / sizeof(float);
+  std::vector<Range> backward = pieces_of(architecture, shard), pieces;
+  for (auto piece = backward.rbegin(); piece != backward.rend(); ++piece) {
+    const size_t left = shard.end - piece->begin;
+    if (!pieces.empty() && (pieces.back().size() < kLeast || left < kLeast))
+      pieces.back().end = piece->end;
+    else
+      pieces.push_back(*piece);
+  }
+  return pieces;
 }
 
 std::vector<Range> pieces_of(const Architecture& architecture, Range shard) {

@@ -22,4 +22,8 @@ std::vector<Range> make_shards(const Architecture& architecture, const Config& c
 // The pieces of `shard` in which a backward pass makes its gradients ready, last layers first.
 std::vector<Range> pieces_of(const Architecture& architecture, Range shard);
 
+// The pieces of `shard` in which a forward pass needs its parameters, first layers first; small
+// layers together, so that no message is smaller than what it costs.
+std::vector<Range> forward_pieces_of(const Architecture& architecture, Range shard);
+
 }  // namespace tutti::parameter_server

@@ -6,12 +6,14 @@
 
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "strategies/parameter_server/layout.h"
 #include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
 
-// How soon everybody has heard who holds a shard after those are lost who did.
+// How soon everybody has heard who holds a shard after those are lost who did, if it does not
+// answer.
 constexpr double kNews_s = 2;
 
 }  // namespace
@@ -26,6 +28,7 @@ Link::Link(Context& context, const Config& config, const Ring& ring, int shard, 
       order_(ring.first_order(shard)),
       range_(range),
       parameters_(incoming.size()),
+      forward_pieces_(forward_pieces_of(context.model.architecture(), range)),
       incoming_(incoming.subspan(range.begin, range.size())),
       arrived_(incoming_) {
   if (has_heirs()) listen();
@@ -64,11 +67,19 @@ void Link::request(Request request) {
 void Link::expect_reply() {
   const uint64_t stream = ring_.stream(shard_, pull_sequence_);
   handles_.clear();
+  pieces_.clear();
   handles_.push_back(node_.endpoint().receive(
       server_, reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
-  if (!(request_.flags & Request::kHeaderOnly) && !incoming_.empty() && !shares_)
-    handles_.push_back(
-        node_.endpoint().receive(server_, parameters_tag(stream), writable_bytes_of(incoming_)));
+  if (!(request_.flags & Request::kHeaderOnly) && !incoming_.empty() && !shares_) {
+    if (request_.flags & Request::kLayers)
+      pieces_ = forward_pieces_;
+    else
+      pieces_.push_back({range_.begin, range_.begin + incoming_.size()});
+  }
+  for (size_t i = 0; i < pieces_.size(); ++i)
+    handles_.push_back(node_.endpoint().receive(
+        server_, parameters_tag(stream, i),
+        writable_bytes_of(incoming_.subspan(pieces_[i].begin - range_.begin, pieces_[i].size()))));
   missing_ = handles_.size();
 }
 
@@ -156,6 +167,7 @@ void Link::turn_to_heir(Rank lost) {
 // To the head of the chain as it is known here.
 void Link::turn() {
   order_.members = ring_.left_of(order_.members);
+  if (order_.members.empty()) ask_everybody();
   while (order_.members.empty()) await_notice();
   context_.recorder.count("heirs_asked");
   server_ = order_.members.front().rank;
@@ -185,13 +197,29 @@ std::optional<Notice> Link::take_notice(const Completion& completion) {
   return notice;
 }
 
-// The chain may have been changed by those that are lost now.
+// The chain may have been changed by those that are lost now. Who is in it says so, and others that
+// they are not; who is about to get the shard says nothing until it has it.
+void Link::ask_everybody() {
+  question_ = {};
+  question_.flags = Request::kWhere;
+  question_.shard = shard_;
+  sending_.clear();
+  asked_ = ring_.alive();
+  for (const Rank server : asked_)
+    sending_.push_back(node_.endpoint().send(
+        server, request_tag(), std::as_bytes(std::span<const Request>(&question_, 1))));
+}
+
 void Link::await_notice() {
+  const Rank home = ring_.first_order(shard_).members.front().rank;
+  if (asked_.empty()) throw_all_lost(home);
   const Completion completion = node_.endpoint().wait(listening_, kNews_s);
-  if (completion.state == State::kTimedOut)
-    throw_all_lost(ring_.first_order(shard_).members.front().rank);
+  if (completion.state == State::kTimedOut) throw_all_lost(home);
   const std::optional<Notice> notice = take_notice(completion);
-  if (notice && notice->epoch >= order_.epoch)
+  if (!notice) return;
+  if (notice->count == 0)
+    std::erase(asked_, completion.peer);
+  else if (notice->epoch >= order_.epoch)
     order_ = {notice->epoch, ring_.left_of(notice->order().members)};
 }
 
@@ -226,14 +254,18 @@ bool Link::ended(size_t index, const Completion& completion) {
   if (index == 0) {
     check(reply_, bytes);
     if (reply_.offset >= 0) find_in_window();
-    if (reply_.elements == 0 || reply_.offset >= 0) missing_ = 0;  // no parameters will follow
-  } else if (bytes != incoming_.size() * sizeof(float)) {
+    if (reply_.elements == 0 || reply_.offset >= 0) {  // no parameters will follow
+      missing_ = 0;
+      pieces_.clear();
+      handles_.resize(1);
+    }
+  } else if (bytes != pieces_[index - 1].size() * sizeof(float)) {
     throw FabricError(FabricError::Kind::kProtocol, server_,
                       fmt::format("rank {} sent {} bytes of parameters instead of {}", server_,
-                                  bytes, incoming_.size() * sizeof(float)));
+                                  bytes, pieces_[index - 1].size() * sizeof(float)));
   }
-  if (missing_ > 0) return false;
   arrived_s_ = node_.clock().now();
+  if (missing_ > 0) return false;
   if (reply_.kind != Reply::kRepeat) {
     acknowledged_ = pull_sequence_;
   } else if (has_heirs()) {  // the step is still open, but this answer need not come twice
@@ -267,6 +299,12 @@ void Link::leave_gradients(Range range, std::span<const float> gradients) {
 void Link::read(std::span<float> parameters) const {
   std::copy(arrived_.begin(), arrived_.end(),
             parameters.begin() + static_cast<std::ptrdiff_t>(range_.begin));
+}
+
+void Link::read(std::span<float> parameters, Range range) const {
+  const std::span<const float> part = arrived_.subspan(range.begin - range_.begin, range.size());
+  std::copy(part.begin(), part.end(),
+            parameters.begin() + static_cast<std::ptrdiff_t>(range.begin));
 }
 
 void Link::check(const Reply& reply, size_t bytes) {

@@ -50,14 +50,19 @@ class Link {
   Handle& notice() { return listening_; }
   bool noticed(const Completion& completion);
 
-  // Receives of the reply that are under way: the reply itself, then its parameters.
+  // Receives of the reply that are under way: the reply itself, then its parameters, in one piece
+  // or in those that a forward pass needs one after the other.
   bool awaits() const { return missing_ > 0; }
+  bool awaits_header() const { return missing_ > 0 && handles_.front().pending(); }
   std::vector<Handle>& handles() { return handles_; }
   // Receive `index` has ended. True when the reply is complete; false: wait for the rest.
   bool ended(size_t index, const Completion& completion);
   const Reply& reply() const { return reply_; }
   // Copies the parameters that came with a reply last to their place among `parameters`.
   void read(std::span<float> parameters) const;
+  void read(std::span<float> parameters, Range range) const;  // of all; within this shard
+  // Of all parameters, the pieces that arrive by handles 1, 2, ...
+  const std::vector<Range>& pieces() const { return pieces_; }
 
   // Of the parameters that were read last: updates in them, and when that was.
   int64_t version() const { return version_; }
@@ -86,6 +91,7 @@ class Link {
   void keep_up();
   void turn();
   void await_notice();
+  void ask_everybody();
   std::optional<Notice> take_notice(const Completion& completion);
   void send_part(Tag tag, std::span<const std::byte> data);
   void copy_parts(Sent& sent);
@@ -102,8 +108,12 @@ class Link {
   uint32_t asked_since_ = 0;  // the epoch in which this link turned to it
   Notice notice_;
   Handle listening_;
+  // When all that are known to hold the shard are lost: who was asked about it and has not denied.
+  std::vector<Rank> asked_;
+  Request question_;
   Range range_;
   size_t parameters_;  // of all servers
+  std::vector<Range> pieces_, forward_pieces_;
   std::span<float> incoming_;
   std::span<const float> arrived_;  // there, or in the server's window
   Request request_;

@@ -90,8 +90,7 @@ std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_s
   if (notice.magic != kMagic) return "another protocol";
   if (!is_server(from)) return "not a server";
   if (notice.shard < 0 || notice.shard >= shards) return "no such shard";
-  if (notice.count < 1 || notice.count > kMostMembers || notice.led_since > notice.epoch)
-    return "no such chain";
+  if (notice.count > kMostMembers || notice.led_since > notice.epoch) return "no such chain";
   for (uint32_t i = 0; i < notice.count; ++i)
     if (!is_server(notice.members[i].rank)) return "a member that is not a server";
   return "";

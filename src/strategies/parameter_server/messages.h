@@ -66,7 +66,9 @@ struct Request {
     kRows = 1 << 16,    // pull: of a sparse model, the rows whose keys follow
     kOutbox = 1 << 20,  // push: the gradients lie at `offset` of its window, nothing follows
     kReads = 1 << 21,   // pull: it can read parameters from the server's window
-    kKnownFlags = 4095 | kRows | kOutbox | kReads,
+    kLayers = 1 << 22,  // pull: parameters one piece after the other, first layers first
+    kWhere = 1 << 23,   // by itself: whether the server has a part in this shard's chain
+    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -122,7 +124,8 @@ struct Decided {
   int32_t worker = 0;
 };
 
-// Who holds a shard now: from its head to everybody, after each change.
+// Who holds a shard now: from its head to everybody, after each change; and to a worker that asks
+// (kWhere), from any member. Without members: not the server that sends it.
 struct Notice {
   uint32_t magic = kMagic;
   int32_t shard = 0;
@@ -161,7 +164,9 @@ std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_s
 // which shard (Ring::stream).
 inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
 inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
-inline Tag parameters_tag(uint64_t stream) { return {Purpose::kParameters, stream}; }
+inline Tag parameters_tag(uint64_t stream, size_t piece = 0) {
+  return {Purpose::kParameters, stream, piece};
+}
 inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
 // Notices to workers, by shard, and to servers.
 inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }

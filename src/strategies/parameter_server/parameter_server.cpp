@@ -1,5 +1,7 @@
 #include "strategies/parameter_server/parameter_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "strategies/parameter_server/layout.h"
@@ -34,6 +36,19 @@ class ParameterServer : public Strategy {
             : config_.consistency == "asp" ? "asynchronous"
                                            : "bounded",
             "push and pull"};
+  }
+
+  // Which servers may go and come.
+  std::vector<std::string> explain(const Plan&) const override {
+    if (config_.replicas == 0)
+      return {config_.snapshot_every > 0
+                  ? "a lost server ends the run, which can go on from its snapshots; no server can "
+                    "join, since nobody could give it a state: set strategy.replicas"
+                  : "a lost server ends the run, and none can join: set strategy.replicas"};
+    return {
+        fmt::format("any {} of the {} servers may be lost at once; one that comes late or back "
+                    "gets its shards; more cannot join, as shards are cut for these",
+                    config_.replicas, config_.servers)};
   }
 
   // Workers first: rank 0 records what is measured.
@@ -72,7 +87,7 @@ class ParameterServer : public Strategy {
     const auto workers = static_cast<double>(plan.cluster.workers);
     const double pulls = 1.0 / static_cast<double>(config_.pull_every);
     StepCost worker, server;
-    size_t largest = 0;
+    size_t largest = 0, answers = 1;  // messages with parameters
     for (const Range shard : ps::make_shards(plan.architecture, config_, plan.optimizer)) {
       const double pieces =
           plan.task.deterministic || config_.pull_every > 1
@@ -82,10 +97,12 @@ class ParameterServer : public Strategy {
           pulls * (static_cast<double>(shard.size()) * element + sizeof(ps::Request));
       worker.messages += pulls * (1 + pieces);
       largest = std::max(largest, shard.size());
+      if (ps::pulls_layers(config_))
+        answers = std::max(answers, ps::forward_pieces_of(plan.architecture, shard).size());
     }
     server.bytes_sent =
         pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(ps::Reply));
-    server.messages = pulls * workers * 2;
+    server.messages = pulls * workers * static_cast<double>(1 + answers);
     // Every server passes on the updates of as many shards: one a step, or one for each push.
     const bool collects = config_.consistency == "bsp" || config_.consistency == "backup";
     const double updates = collects ? 1 : workers;

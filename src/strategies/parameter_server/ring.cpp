@@ -26,6 +26,13 @@ bool Ring::is_left(const Member& member) const {
          node_.membership().incarnation(member.rank) == member.incarnation;
 }
 
+std::vector<Rank> Ring::alive() const {
+  std::vector<Rank> ranks;
+  for (int server = 0; server < servers_; ++server)
+    if (is_alive(server)) ranks.push_back(first_ + server);
+  return ranks;
+}
+
 std::vector<Member> Ring::left_of(std::span<const Member> members) const {
   std::vector<Member> left;
   std::copy_if(members.begin(), members.end(), std::back_inserter(left),

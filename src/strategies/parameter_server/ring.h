@@ -29,6 +29,7 @@ class Ring {
   // When those are there who are alive now: for each shard, of these sizes, its chain.
   std::vector<std::vector<Member>> balanced(std::span<const size_t> sizes) const;
 
+  std::vector<Rank> alive() const;  // servers
   bool is_left(const Member& member) const;
   std::vector<Member> left_of(std::span<const Member> members) const;
 

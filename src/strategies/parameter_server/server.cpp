@@ -43,6 +43,7 @@ Server::Server(Context& context, Recorder& local, const Config& config, const Ri
       chain_(context.node, ring, shard, std::move(order), inbox,
              [this](Chain::Item& item) { save(item); }),
       pieces_(pieces_of(context.model.architecture(), shard_.range())),
+      forward_pieces_(forward_pieces_of(context.model.architecture(), shard_.range())),
       workers_(static_cast<size_t>(context.cluster.workers)) {
   if (shard == 0)
     coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);

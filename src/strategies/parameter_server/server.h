@@ -49,6 +49,7 @@ class Server {
   void gradient_arrived(const Arrival& arrival, const Completion& completion);
   void entry_arrived(Rank from, const Entry& entry, std::vector<Decided> decided);
   void update_arrived(const Arrival& arrival, const Completion& completion);
+  void piece_sent(const Arrival& arrival, const Completion& completion);
   void refuse(int index, const std::string& why);  // a worker that sent nonsense
 
   // Members.
@@ -84,7 +85,9 @@ class Server {
     std::deque<Request> queue;
     std::optional<Push> push;           // on its way
     std::span<const float> parameters;  // of the reply
-    Buffer<float> staging;              // parameters that travel while others change them
+    bool by_layers = false;             // in pieces, one after the other
+    size_t pieces_sent = 0;
+    Buffer<float> staging;  // parameters that travel while others change them
     std::vector<Handle> sending;
     std::vector<uint64_t> keys;  // sparse: of the pull
 
@@ -186,6 +189,7 @@ class Server {
   int64_t share(int index, std::span<const float> parameters);
   void release();
   void transmit(const Output& output);
+  void send_next_piece(int index);
 
   // Members.
   void expel(int index, const std::string& why);
@@ -211,7 +215,8 @@ class Server {
   Shard shard_;
   Chain chain_;
   std::unique_ptr<Coordinator> coordinator_;  // the first shard's
-  std::vector<Range> pieces_;
+  std::vector<Range> pieces_;                 // of gradients
+  std::vector<Range> forward_pieces_;         // of parameters
   std::vector<Worker> workers_;
   std::vector<Gathered> gathered_;  // towards the update that is open
   std::map<int64_t, std::vector<Decided>> decisions_;

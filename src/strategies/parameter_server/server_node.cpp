@@ -173,6 +173,8 @@ void ServerNode::wait_for_news() {
   Server* server = find(arrival.shard);
   if (server && arrival.kind == Arrival::kGradient)
     server->gradient_arrived(arrival, completion);
+  else if (server && arrival.kind == Arrival::kSent)
+    server->piece_sent(arrival, completion);
   else if (server)
     server->update_arrived(arrival, completion);
 }
@@ -190,6 +192,8 @@ void ServerNode::request_arrived(const Completion& completion) {
   const bool about_a_shard = whole && completion.bytes >= sizeof(Request) && request.shard >= 0 &&
                              request.shard < ring_.shards();
   if (!about_a_shard) return refuse(completion.peer, "a message of another size, or no such shard");
+  if (request.flags == Request::kWhere && config_.replicas > 0 && is_worker(completion.peer))
+    return answer_where(completion.peer, request.shard);
   Server* server = find(request.shard);
   if (!server && config_.replicas > 0) return;  // it has moved, and its sender will hear of that
   if (!server) return refuse(completion.peer, "a message about another server's shard");

@@ -42,6 +42,7 @@ class ServerNode {
   void receive_notice();
   void watch(Rank server);
   void request_arrived(const Completion& completion);
+  void answer_where(Rank worker, int shard);
   void entry_arrived(const Completion& completion);
   void notice_arrived(const Completion& completion);
   void refuse(Rank from, const std::string& why);

@@ -105,6 +105,12 @@ void ServerNode::tell(const Notice& notice, Rank to) {
   }
 }
 
+void ServerNode::answer_where(Rank worker, int shard) {
+  const Server* server = find(shard);
+  if (server && server->is_joining()) return;  // it tells everybody when it is the head
+  tell(server && server->has_part() ? server->notice() : Notice{.shard = shard}, worker);
+}
+
 void ServerNode::notice_arrived(const Completion& completion) {
   Notice notice;
   std::memcpy(&notice, notice_.data(), sizeof(notice));
@@ -116,6 +122,7 @@ void ServerNode::notice_arrived(const Completion& completion) {
                                            ring_.first_server(), ring_.servers(), ring_.shards())
                                 : "a message of another size";
   if (!fault.empty()) return refuse(completion.peer, fault);
+  if (notice.count == 0) return;
   if (notice.over) {
     told_over_ = told_over_ || joins_late_;
     return;

@@ -95,6 +95,7 @@ void Server::send_reply(int index, const Reply& reply, std::span<const float> pa
   Worker& to = worker(index);
   const uint64_t sequence = to.pull->sequence;
   const bool shares = context_.window && to.pull->flags & Request::kReads && !parameters.empty();
+  to.by_layers = to.pull->flags & Request::kLayers;
   to.pull.reset();
   to.reply = reply;
   to.reply.sequence = sequence;
@@ -148,9 +149,35 @@ void Server::transmit(const Output& output) {
   const uint64_t stream = ring_.stream(index_, output.sequence);
   to.sending.push_back(node_.endpoint().send(output.worker, reply_tag(stream),
                                              std::as_bytes(std::span<const Reply>(&to.reply, 1))));
-  if (!to.parameters.empty())
-    to.sending.push_back(
-        node_.endpoint().send(output.worker, parameters_tag(stream), bytes_of(to.parameters)));
+  if (to.parameters.empty()) return;
+  to.pieces_sent = 0;
+  if (to.by_layers && forward_pieces_.size() > 1) return send_next_piece(output.worker);
+  to.sending.push_back(
+      node_.endpoint().send(output.worker, parameters_tag(stream), bytes_of(to.parameters)));
+}
+
+// One at a time: what the first layers need would share the network with the rest otherwise.
+void Server::send_next_piece(int index) {
+  Worker& to = worker(index);
+  const size_t number = to.pieces_sent++;
+  const Range piece = forward_pieces_[number];
+  Handle sending = node_.endpoint().send(
+      index, parameters_tag(ring_.stream(index_, to.reply.sequence), number),
+      bytes_of(to.parameters.subspan(piece.begin - shard_.range().begin, piece.size())));
+  if (to.pieces_sent == forward_pieces_.size())
+    to.sending.push_back(std::move(sending));
+  else
+    inbox_.watch(
+        std::move(sending),
+        {.kind = Arrival::kSent, .shard = index_, .peer = index, .index = to.reply.sequence});
+}
+
+void Server::piece_sent(const Arrival& arrival, const Completion& completion) {
+  const Worker& to = worker(arrival.peer);
+  const bool goes_on = to.present && completion.state == State::kDone &&
+                       to.reply.sequence == arrival.index &&
+                       to.pieces_sent < forward_pieces_.size();
+  if (goes_on) send_next_piece(arrival.peer);
 }
 
 void Server::abandon_push(Worker& worker, int index) {

@@ -24,7 +24,8 @@ Worker::Worker(Context& context, const Config& config)
       sums_(context.task.deterministic ? incoming_.size() : 0),
       ring_(context.node, static_cast<Rank>(context.cluster.workers), config),
       bound_(config.staleness),
-      asked_s_(started_s_) {
+      asked_s_(started_s_),
+      by_layers_(pulls_layers(config) && context.model.architecture().row_width == 0) {
   const Architecture& architecture = context.model.architecture();
   auto shards = make_shards(architecture, config, context.optimizer);
   if (architecture.row_width > 0) shards.assign(shards.size(), {0, 0});  // rows go by their keys
@@ -80,15 +81,16 @@ void Worker::leave() {
 void Worker::train() {
   ask(0);
   for (;;) {
-    await_replies();
+    await_replies(context_.node.timeout_s(), by_layers_);
     const Reply reply = coordinator().reply();
+    if (reply.kind != Reply::kCompute) await_replies();  // all of them
     if (reply.kind == Reply::kFinish) return;
     if (reply.kind == Reply::kEvaluate) {
       evaluate(reply.task, 0);
       continue;
     }
     if (collects_) await_version(reply.version);
-    commit();
+    by_layers_ ? commit_late() : commit();
     bound_ = reply.bound;
     compute(reply.hand);
   }
@@ -153,6 +155,7 @@ double Worker::occupancy() {
 Request Worker::pull_request(const Link& link, uint32_t flags) const {
   Request request;
   request.flags = Request::kPull | always_ | flags;
+  if (by_layers_ && !(flags & Request::kFinal)) request.flags |= Request::kLayers;
   request.bound = std::min(bound_, kMostBound);
   request.wanted = collects_ && began_ ? link.version() + 1 : 0;
   if (flags & Request::kPush) {
@@ -177,7 +180,8 @@ void Worker::ask(uint32_t flags, const EvaluationShare& share) {
 
 void Worker::await_replies() { await_replies(context_.node.timeout_s()); }
 
-void Worker::await_replies(double timeout_s) {
+// With `headers_only` the parameters may come later.
+void Worker::await_replies(double timeout_s, bool headers_only) {
   struct Owner {
     Link* link;
     size_t index;
@@ -187,7 +191,7 @@ void Worker::await_replies(double timeout_s) {
   std::vector<Owner> owners;
   const auto add = [&](Link& link) {
     for (size_t i = 0; i < link.handles().size(); ++i) {
-      if (!link.handles()[i].pending()) continue;
+      if (!link.handles()[i].pending() || (headers_only && i > 0)) continue;
       handles.push_back(std::move(link.handles()[i]));
       owners.push_back({&link, i});
     }
@@ -201,10 +205,10 @@ void Worker::await_replies(double timeout_s) {
     for (size_t i = 0; i < handles.size(); ++i)
       if (owners[i].index == kNotice) std::swap(handles[i], owners[i].link->notice());
   };
-  const bool directed = coordinator().awaits();
+  const bool directed = coordinator().awaits_header();
   size_t awaited = 0;
   for (Link& link : links_)
-    if (link.awaits()) {
+    if (headers_only ? link.awaits_header() : link.awaits()) {
       add(link);
       if (link.has_heirs()) {
         handles.emplace_back();
@@ -228,7 +232,7 @@ void Worker::await_replies(double timeout_s) {
       continue;
     }
     const bool lost = completion.state == State::kPeerLost && link.has_heirs();
-    if (!lost && !link.ended(owners[i].index, completion)) continue;
+    if (!lost && !link.ended(owners[i].index, completion) && !headers_only) continue;
     drop(link);
     if (!lost && link.reply().kind != Reply::kRepeat) {
       --awaited;
@@ -251,13 +255,14 @@ void Worker::await_version(int64_t version) {
     bool all = true;
     for (Link& link : links_) {
       if (link.reply().version >= version) continue;
+      if (link.awaits()) await_replies();  // parameters that are too old
       Request request = pull_request(link, 0);
       request.wanted = version;
       link.request(request);
       all = false;
     }
     if (all) return;
-    await_replies();
+    await_replies(context_.node.timeout_s(), by_layers_);
   }
 }
 

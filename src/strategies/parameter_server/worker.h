@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "strategies/compute.h"
 #include "strategies/local_worker.h"
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/link.h"
@@ -17,10 +18,10 @@
 
 namespace tutti::parameter_server {
 
-class Worker {
+class Worker : private LateParameters {
  public:
   Worker(Context& context, const Config& config);
-  virtual ~Worker() = default;
+  ~Worker() override = default;
   void run();
 
  protected:
@@ -35,10 +36,17 @@ class Worker {
   void ask(uint32_t flags, const EvaluationShare& share = {});
   Request pull_request(const Link& link, uint32_t flags) const;
   void await_replies();
-  void await_replies(double timeout_s);
+  void await_replies(double timeout_s, bool headers_only = false);
   void await_version(int64_t version);
   void record_step();
   virtual void commit();
+
+  // Parameters that come while the forward pass goes on (worker_late.cpp).
+  void commit_late();
+  bool has(Range range) override;
+  void await(Range range) override;
+  void take_arrived();
+  void take(Link& link, size_t piece, const Completion& completion);
 
   // Computing.
   virtual void compute(const Hand& hand);
@@ -82,6 +90,8 @@ class Worker {
   std::optional<StepRow> row_;  // of the step that is not complete before the next reply
   double busy_before_s_ = 0, asked_s_ = 0;
   bool began_ = false;
+  const bool by_layers_;    // pulls them so
+  size_t late_pieces_ = 0;  // that are still on their way
 };
 
 }  // namespace tutti::parameter_server

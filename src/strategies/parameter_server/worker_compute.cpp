@@ -38,6 +38,7 @@ void Worker::compute_and_push(const Hand& hand) {
   LocalWorker::Result result;
   if (exact) {
     result = local_.exact_gradient(place, number_of(hand), sums_.span());
+    await({0, incoming_.size()});  // it may have had no sample
     for (Link& link : links_) begin(link, 0);
   } else {
     bool begun = false;

@@ -95,6 +95,23 @@ TEST(Moves, AServerThatComesBackTakesItsShareAgain) {
   }
 }
 
+// A server that is not there at the start gets its share when it comes.
+TEST(Moves, AServerMayComeLate) {
+  Job undisturbed = moving_job(3, 1, "bsp", kDeterministic);
+  const RunRecord expected = run_job(undisturbed);
+  const double longest_s = duration_s(undisturbed);
+  for (int late = 0; late < 3; ++late) {
+    Job job = moving_job(3, 1, "bsp", kDeterministic);
+    job.cluster.faults.push_back(
+        {.kind = "crash", .at_s = 0, .nodes = {kWorkers + late}, .restart_s = 0.3 * longest_s});
+    const RunRecord record = run_job(job);
+    ASSERT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(served(record), (std::vector<int64_t>{2, 2, 2})) << late;
+    EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
+    EXPECT_EQ(counter(record, "pushes_applied"), kSteps * kWorkers * 6);
+  }
+}
+
 struct Case {
   int servers, replicas;
 };

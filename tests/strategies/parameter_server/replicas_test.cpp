@@ -157,12 +157,23 @@ INSTANTIATE_TEST_SUITE_P(All, EveryRing, testing::Values(Ring{2, 1}, Ring{3, 2},
                                   std::to_string(test.param.replicas) + "Replicas";
                          });
 
+// At once, not when a deadline has passed: those that are left say that they have no copy.
 TEST(Replicas, MoreLossesThanCopiesEndTheRun) {
-  Job job = replicated_job(3, 1, "bsp");
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {kWorkers, kWorkers + 1}});
-  const RunRecord record = run_job(job);
-  EXPECT_EQ(record.exit_code, kExitPeerLost);
-  EXPECT_NE(record.error.find("strategy.replicas"), std::string::npos) << record.error;
+  for (const std::string consistency : {"bsp", "asp", "ssp", "adaptive", "backup"})
+    for (const double restart_s : {0.0, 0.001})
+      for (const int lost : {2, 3}) {
+        Job job = replicated_job(3, 1, consistency);
+        for (int server = 0; server < lost; ++server)
+          job.cluster.faults.push_back({.kind = "crash",
+                                        .at_s = 0.01,
+                                        .nodes = {kWorkers + server},
+                                        .restart_s = restart_s});
+        const RunRecord record = run_job(job);
+        EXPECT_EQ(record.exit_code, kExitPeerLost);
+        EXPECT_NE(record.error.find("every server is lost that had a copy"), std::string::npos)
+            << consistency << ": " << record.error;
+        EXPECT_LT(record.nodes.front().total_s, 0.1) << consistency << ", " << lost << " lost";
+      }
 }
 
 // The longest time between two steps of rank 0, of the series in the folder of a run.
