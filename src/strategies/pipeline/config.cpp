@@ -10,8 +10,9 @@ namespace tutti {
 
 void visit_schedule(Visitor& v, PipelineConfig& c) {
   v.field("micro_batches", c.micro_batches, kNotNegative,
-          "parts of a batch that are in a pipeline at once; 0: four times its nodes, or with "
-          "task.deterministic its share of the lanes; asynchronous: whole batches");
+          "parts of a batch that are in a pipeline at once; 0: four times its nodes (of a single "
+          "stage of a hybrid: one), or with task.deterministic its share of the lanes; "
+          "asynchronous: whole batches");
   std::vector<std::string_view> schedules;
   for (const ScheduleEntry& entry : pipeline_schedules()) schedules.push_back(entry.name);
   v.choice("schedule", c.schedule, schedules, "the order of forward and backward passes");
