@@ -166,9 +166,9 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
   const size_t count = stage_count(config, placement.nodes);
   check_count(config, plan, count, placement.nodes);
   choose_micro_batches(config, plan, placement);
-  placement.stages = config.stages.places.empty() ? balanced_stages(config, plan, placement, count)
-                                                  : given_stages(plan.architecture, config.stages.places,
-                                                             "strategy.stages");
+  placement.stages = config.stages.places.empty()
+                         ? balanced_stages(config, plan, placement, count)
+                         : given_stages(plan.architecture, config.stages.places, "strategy.stages");
   return placement;
 }
 
