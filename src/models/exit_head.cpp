@@ -58,13 +58,6 @@ ExitHead::ExitHead(size_t values, size_t classes, uint64_t seed, uint32_t first_
 
 double ExitHead::forward_flops() const { return 2.0 * static_cast<double>(values_ * classes_); }
 
-Layout ExitHead::layout() const {
-  const auto values = static_cast<int64_t>(values_), classes = static_cast<int64_t>(classes_);
-  return {parameter_count(),
-          {{{values, classes}, {0, values_ * classes_}},
-           {{classes}, {values_ * classes_, parameter_count()}}}};
-}
-
 std::span<const float> ExitHead::forward(std::span<const float> activations) {
   const size_t samples = activations.size() / values_;
   scores_.resize(samples * classes_);

@@ -9,8 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "optimizers/layout.h"
-
 namespace tutti {
 
 class ExitHead {
@@ -21,7 +19,6 @@ class ExitHead {
 
   size_t parameter_count() const { return (values_ + 1) * classes_; }
   double forward_flops() const;  // of a sample; backward costs twice as much
-  Layout layout() const;
   std::span<float> parameters() { return parameters_; }
   std::span<float> gradients() { return gradients_; }
 

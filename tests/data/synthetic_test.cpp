@@ -35,6 +35,26 @@ TEST(Synthetic, LinearTargetsFollowTheOptimum) {
   }
 }
 
+// A mean of 2,000 products has a deviation of at most sqrt(2 / 2000); five of them are 0.16.
+TEST(Synthetic, FeaturesOfAGroupAreCorrelatedAndSomeMatter) {
+  DataConfig config = config_of("synthetic-linear");
+  config.correlation = 0.8;
+  config.group = 3;
+  config.informative = 2;
+  const Batch batch = gather_all(*load_data(config, 3, "").dataset);
+  for (size_t a = 0; a < 6; ++a)
+    for (size_t b = 0; b < 6; ++b) {
+      double sum = 0;
+      for (size_t i = 0; i < batch.size(); ++i)
+        sum += double{batch.features[6 * i + a]} * double{batch.features[6 * i + b]};
+      const double expected = a == b ? 1 : a / 3 == b / 3 ? 0.8 : 0;
+      EXPECT_NEAR(sum / 2000, expected, 0.16) << a << " and " << b;
+    }
+  const std::vector<float> optimum = synthetic_optimum(config, 3);
+  for (size_t j = 0; j < 6; ++j) EXPECT_EQ(optimum[j] != 0, j == 0 || j == 3) << j;
+  EXPECT_NE(optimum[6], 0) << "the bias";
+}
+
 TEST(Synthetic, ClassesAreBalancedAndNearTheirCentre) {
   const Data data = load_data(config_of("synthetic-classes"), 3, "");
   const Batch batch = gather_all(*data.dataset);

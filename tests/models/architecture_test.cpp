@@ -152,6 +152,7 @@ TEST(Architecture, RefusesWhatItCannotTake) {
   EXPECT_EQ(key_of_error({.kind = "mlp", .hidden = {0}}, {8}, 2), "task.model.hidden");
   EXPECT_EQ(key_of_error({.kind = "mlp", .dropout = 1}, {8}, 2), "task.model.dropout");
   EXPECT_EQ(key_of_error({.kind = "logistic", .l2 = -1}, {8}, 2), "task.model.l2");
+  EXPECT_EQ(key_of_error({.kind = "linear", .l1 = -1}, {8}, 0), "task.model.l1");
 }
 
 TEST(Architecture, ProposesTheNearestModel) {

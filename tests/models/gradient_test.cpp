@@ -112,6 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, EveryModel,
     testing::Values(
         Case{"linear", {.kind = "linear"}, {6}, 0},
+        Case{"linear_l1", {.kind = "linear", .l2 = 0.1, .l1 = 0.3}, {12}, 0},
         Case{"linear_image_l2", {.kind = "linear", .l2 = 0.1}, {2, 3, 2}, 0},
         Case{"logistic", {.kind = "logistic"}, {9}, 4},
         Case{"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},

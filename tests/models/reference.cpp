@@ -69,7 +69,7 @@ double Reference::training_loss(const Values& flat, const Batch& batch) const {
     for (const Parameter& parameter : architecture_.parameters)
       if (parameter.shape.size() > 1)
         for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
-          loss += architecture_.l2 / 2 * flat[i] * flat[i];
+          loss += architecture_.l2 / 2 * flat[i] * flat[i] + architecture_.l1 * std::abs(flat[i]);
   }
   return loss;
 }

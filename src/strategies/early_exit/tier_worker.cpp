@@ -24,7 +24,7 @@ TierWorker::TierWorker(Context& context, const Tiers& tiers)
     const auto beyond = context.model.architecture().parameters.size() + 2 * tier_;
     head_.emplace(tiers.values[tier_], tiers.classes, context.task.seed,
                   static_cast<uint32_t>(beyond), arithmetic());
-    head_optimizer_ = make_optimizer(context.optimizer, head_->layout());
+    head_optimizer_ = make_optimizer(context.optimizer, head_layout(tiers, tier_));
   }
   if (is_first() && tiers.devices > 1) {
     const size_t count = model_->parameters().size() + head_->parameter_count();
@@ -232,7 +232,7 @@ void TierWorker::update(double rate) {
   charge_update(context_, layout_);
   if (!head_ || tiers_.weights[tier_] == 0) return;
   if (arithmetic()) head_optimizer_->step(head_->parameters(), head_->gradients(), rate);
-  charge_update(context_, head_->layout());
+  charge_update(context_, head_layout(tiers_, tier_));
 }
 
 void TierWorker::gather_parameters() {

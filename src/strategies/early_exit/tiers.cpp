@@ -124,6 +124,14 @@ Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan) {
   return tiers;
 }
 
+Layout head_layout(const Tiers& tiers, size_t tier) {
+  if (tier + 1 >= tiers.size()) return 0;
+  const auto values = static_cast<int64_t>(tiers.values[tier]);
+  const auto classes = static_cast<int64_t>(tiers.classes);
+  const size_t weights = tiers.values[tier] * tiers.classes, all = head_parameters(tiers, tier);
+  return {all, {{{values, classes}, {0, weights}}, {{classes}, {weights, all}}}};
+}
+
 StepCost tier_traffic(const Tiers& tiers, const Plan& plan, Rank rank) {
   const size_t tier = tiers.tier_of(rank);
   const bool last = tier + 1 == tiers.size();
@@ -161,7 +169,7 @@ double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
   double bytes = 2 * bytes_of_floats(own.parameter_count + head) +
                  samples * own.activation_bytes() + tier_traffic(tiers, plan, rank).extra_memory;
   bytes += sizeof(float) * (optimizer_cost(plan.optimizer, layout_of(own)).values +
-                            optimizer_cost(plan.optimizer, Layout(head)).values);
+                            optimizer_cost(plan.optimizer, head_layout(tiers, tier)).values);
   // What comes in and goes out, with the gradients that come back.
   if (tier > 0) bytes += 2 * samples * bytes_of_floats(tiers.values[tier - 1]);
   if (head > 0) bytes += 3 * samples * bytes_of_floats(tiers.values[tier]);

@@ -43,6 +43,9 @@ std::string tier_name(const Tiers& tiers, size_t tier);  // device, edge, cloud
 // Throws ConfigError when the model cannot be cut like this.
 Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan);
 
+// The parameters of a tier's exit, as an optimizer sees them; none in the cloud.
+Layout head_layout(const Tiers& tiers, size_t tier);
+
 // What a node sends for a batch of training; what it holds.
 StepCost tier_traffic(const Tiers& tiers, const Plan& plan, Rank rank);
 double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank);

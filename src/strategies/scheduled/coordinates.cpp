@@ -16,6 +16,8 @@ constexpr double kExplore = 0.1;
 // A coordinate that was never updated comes before all others.
 constexpr double kUntouched = 1e100;
 
+double squared(double value) { return value * value; }
+
 }  // namespace
 
 CoordinateSchedule::CoordinateSchedule(std::string kind, size_t coordinates, size_t parallel,
@@ -25,7 +27,8 @@ CoordinateSchedule::CoordinateSchedule(std::string kind, size_t coordinates, siz
       conflict_(conflict),
       seed_(seed),
       correlation_(std::move(correlation)),
-      changes_(coordinates, -1.0) {}
+      changes_(coordinates, -1.0),
+      rounds_(coordinates) {}
 
 std::vector<uint32_t> CoordinateSchedule::pick(uint64_t round) {
   if (kind_ == "cyclic") {
@@ -34,7 +37,11 @@ std::vector<uint32_t> CoordinateSchedule::pick(uint64_t round) {
       picked[i] = static_cast<uint32_t>((round * parallel_ + i) % changes_.size());
     return picked;
   }
-  if (kind_ == "priority") return without_conflicts(drawn(round, true));
+  if (kind_ == "priority") {
+    std::vector<uint32_t> picked = without_conflicts(drawn(round, true));
+    for (const uint32_t coordinate : picked) rounds_[coordinate] = round;
+    return picked;
+  }
   std::vector<uint32_t> picked = drawn(round, false);
   picked.resize(parallel_);
   return picked;
@@ -53,7 +60,7 @@ std::vector<uint32_t> CoordinateSchedule::drawn(uint64_t round, bool by_priority
     if (by_priority && changes_[i] < 0)
       weight = kUntouched;
     else if (by_priority && mean > 0)
-      weight = changes_[i] / mean + kExplore;
+      weight = (changes_[i] / mean + kExplore) * squared(static_cast<double>(round - rounds_[i]));
     waits[i] = -std::log(1 - random.uniform()) / weight;
   }
   std::vector<uint32_t> order(waits.size());

@@ -3,7 +3,9 @@
 // Lee et al., "On Model Parallelization and Scheduling Strategies for Distributed Machine
 // Learning" (STRADS), NIPS 2014: a coordinate is drawn in proportion to how much it changed last,
 // and taken if its feature is hardly correlated with those taken already. Updating correlated ones
-// at once overshoots. `random` is Shotgun (Bradley et al., ICML 2011): no such look.
+// at once overshoots. Here the draw is also in proportion to the square of the rounds since the
+// coordinate's last turn: one that was just solved for has nothing to gain before others move.
+// `random` is Shotgun (Bradley et al., ICML 2011): no such look.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,8 @@ class CoordinateSchedule {
   double conflict_;
   uint64_t seed_;
   Correlation correlation_;
-  std::vector<double> changes_;  // the last of each; negative: not updated yet
+  std::vector<double> changes_;   // the last of each; negative: not updated yet
+  std::vector<uint64_t> rounds_;  // in which it was picked last
 };
 
 }  // namespace tutti

@@ -57,8 +57,8 @@ TEST(CoordinateSchedule, PriorityTakesNoTwoThatConflict) {
   EXPECT_TRUE(conflict);
 }
 
-// One coordinate keeps changing by as much as 20 others together: it is in most rounds, and the
-// others are not forgotten.
+// One coordinate keeps changing 20 times as much as the others: its turn comes more than twice as
+// often (waits grow with the third root of that, 2.7), and the others are not forgotten.
 TEST(CoordinateSchedule, PriorityFollowsTheChanges) {
   CoordinateSchedule plan("priority", 40, 4, 1, 1, in_groups);
   std::map<uint32_t, int> times;
@@ -71,7 +71,7 @@ TEST(CoordinateSchedule, PriorityFollowsTheChanges) {
   EXPECT_EQ(times.size(), 40u) << "every one has its turn";
   for (const auto& [coordinate, count] : times)
     if (coordinate != 17) {
-      EXPECT_LT(3 * count, times[17]) << coordinate;
+      EXPECT_LT(2 * count, times[17]) << coordinate;
     }
 }
 
