@@ -1,8 +1,9 @@
 // Every optimizer against PyTorch's own, for 100 steps on random gradients at a constant rate.
+#include <torch/optim.h>
+// The next one needs it.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <torch/optim.h>
 
 #include <cmath>
 
