@@ -43,13 +43,25 @@ const Case kCases[] = {
 
 constexpr size_t kCounts[] = {1, 2, 4};
 
+// The same model, made on the thread that uses it: LibTorch counts its threads for each.
+struct Own {
+  explicit Own(const Example& example)
+      : parameters(example.parameters.size()),
+        gradients(example.gradients.size()),
+        model(tutti_make_torch_model(example.architecture, {parameters, gradients},
+                                     {.seed = 1, .threads = 1})) {}
+  std::vector<float> parameters, gradients;
+  std::unique_ptr<Model> model;
+};
+
 // What the shards of a model came to, on a batch.
 struct Together {
   Together(const Example& whole, size_t count, const Batch& batch)
       : architectures(count), gradients(count), parameters(count), losses(count), measured(count) {
     const Range all{0, whole.architecture.layers.size()};
     on_shards(count, [&](size_t index, ThreadGroup& group) {
-      const auto shard = whole.model->shard(all, index, count, group);
+      const Own own(whole);
+      const auto shard = own.model->shard(all, index, count, group);
       architectures[index] = shard->architecture();
       parameters[index].assign(shard->parameters().begin(), shard->parameters().end());
       std::fill(shard->gradients().begin(), shard->gradients().end(), NAN);
@@ -168,7 +180,8 @@ TEST_P(EveryShard, SumsAsOftenAsItSays) {
   const Batch batch = example.batch(0, 3);
   const Range all{0, example.architecture.layers.size()};
   on_shards(2, [&](size_t index, ThreadGroup& group) {
-    const auto shard = example.model->shard(all, index, 2, group);
+    const Own own(example);
+    const auto shard = own.model->shard(all, index, 2, group);
     shard->forward(0, batch, {}, true);
     EXPECT_EQ(static_cast<size_t>(group.sums), forward_sums(shard->architecture()).size());
     shard->loss(0, batch, 1);
@@ -188,10 +201,11 @@ TEST_P(EveryShard, CanBeCutIntoStagesBetweenRegions) {
   std::vector<float> gradients(example.architecture.parameter_count, NAN);
   std::vector<std::vector<float>> own(2);
   on_shards(2, [&](size_t index, ThreadGroup& group) {
+    const Own same(example);
     std::vector<std::unique_ptr<StageModel>> models;
     std::vector<std::vector<float>> inputs(1);
     for (const Range layers : stages) {
-      models.push_back(example.model->shard(layers, index, 2, group));
+      models.push_back(same.model->shard(layers, index, 2, group));
       const auto output = models.back()->forward(0, batch, inputs.back(), true);
       inputs.emplace_back(output.begin(), output.end());
     }

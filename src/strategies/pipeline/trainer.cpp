@@ -255,7 +255,8 @@ void PipelineTrainer::report_stages() {
   if (longest_s == 0) return;  // on a clock that did not move
   for (std::vector<double>& row : table.rows) row.back() = 1 - row[4] / longest_s;
   context_.recorder.table("pipeline", std::move(table));
-  context_.recorder.figure("pipeline_bubble",
+  const bool only_shards = placement_.stages.size() == 1 && placement_.shards > 1;
+  context_.recorder.figure(only_shards ? "shards_idle" : "pipeline_bubble",
                            1 - busy_s / (longest_s * static_cast<double>(nodes)));
 }
 
