@@ -138,7 +138,7 @@ TEST(Scheduled, SatisfiesTheConditionsOfAnOptimum) {
 // steps: 2 |w|^2 / (rate steps^2).
 TEST(Scheduled, FindsWhatAnotherMethodFinds) {
   const Settings job =
-      lasso_task() + scheduled("priority", 8, 3, "process") + Settings{"strategy.gap=1e-8"};
+      lasso_task() + scheduled("priority", 8, 3, "virtual") + Settings{"strategy.gap=1e-8"};
   const Lasso lasso(job);
   const std::vector<float> found = parameters_after(job);
   const double ours = lasso.objective({found.begin(), found.end()});
