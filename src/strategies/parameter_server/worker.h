@@ -92,6 +92,7 @@ class Worker : private LateParameters {
   bool began_ = false;
   const bool by_layers_;    // pulls them so
   size_t late_pieces_ = 0;  // that are still on their way
+  double late_copied_ = 0;  // floats, not charged yet
 };
 
 }  // namespace tutti::parameter_server

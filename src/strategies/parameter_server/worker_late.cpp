@@ -3,7 +3,7 @@
 //
 // When all replies are there the step before is closed everywhere, so nobody can need the
 // parameters before any more: what has arrived is taken over at once, the rest piece by piece.
-#include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "strategies/parameter_server/worker.h"
@@ -12,7 +12,6 @@ namespace tutti::parameter_server {
 
 void Worker::commit_late() {
   late_pieces_ = 0;
-  double copied = 0;
   for (Link& link : links_) {
     link.use();
     if (link.awaits()) {
@@ -21,12 +20,11 @@ void Worker::commit_late() {
       continue;
     }
     if (!context_.node.clock().cost_only()) link.read(context_.model.parameters());
-    copied += static_cast<double>(link.range().size());
+    late_copied_ += static_cast<double>(link.range().size());
   }
   began_ = true;
-  PhaseScope scope(context_.watch, Phase::kCommunicate);
-  if (copied > 0) context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * copied});
   local_.expect(late_pieces_ > 0 ? this : nullptr);
+  if (late_pieces_ == 0) await({0, 0});
 }
 
 bool Worker::has(Range range) {
@@ -37,14 +35,12 @@ bool Worker::has(Range range) {
   return true;
 }
 
-// Takes over what has arrived, in the time of one copy each way.
 void Worker::take(Link& link, size_t piece, const Completion& completion) {
   link.ended(piece + 1, completion);
   --late_pieces_;
   const Range range = link.pieces()[piece];
   if (!context_.node.clock().cost_only()) link.read(context_.model.parameters(), range);
-  context_.node.clock().charge(
-      {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(range.size())});
+  late_copied_ += static_cast<double>(range.size());
 }
 
 void Worker::take_arrived() {
@@ -69,6 +65,9 @@ void Worker::await(Range range) {
       scope.change(Phase::kCommunicate);
       take(link, i, completion);
     }
+  // One copy each way of all that came: as much work as when they come together.
+  const double copied = std::exchange(late_copied_, 0);
+  if (copied > 0) context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * copied});
 }
 
 }  // namespace tutti::parameter_server
