@@ -10,6 +10,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/diary.h"
 #include "jobs/energy.h"
 #include "jobs/parameters_file.h"
 #include "jobs/reference_kernel.h"
@@ -31,43 +32,6 @@ constexpr size_t kTracedSteps = 3;
 constexpr size_t kMostTracedSteps = 32;
 // RAPL counters start again after minutes.
 constexpr double kCountersEvery_s = 10;
-
-// Everything that rank 0 writes while the run goes on.
-class Diary {
- public:
-  Diary(const Stage& stage, const std::string& metric)
-      : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind, stage.total_steps,
-                  metric) {
-    if (stage.folder.empty()) return;
-    steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
-    evaluations_.emplace(stage.folder + "/evaluations.csv",
-                         "step,time_s,epoch,samples,loss,quality\n");
-  }
-  void step(const StepRow& row) {
-    if (steps_)
-      steps_->append(
-          fmt::format("{},{},{},{},{}\n", row.step, row.time_s, row.loss, row.rate, row.samples));
-    progress_.step(row);
-  }
-  void evaluation(const EvaluationRow& row) {
-    if (evaluations_) {
-      evaluations_->append(fmt::format("{},{},{},{},{},{}\n", row.step, row.time_s, row.epoch,
-                                       row.samples, row.loss, row.quality));
-      evaluations_->flush();
-      steps_->flush();
-    }
-    progress_.evaluation(row);
-  }
-  void end() {
-    progress_.end();
-    if (steps_) steps_->flush();
-    if (evaluations_) evaluations_->flush();
-  }
-
- private:
-  Progress progress_;
-  std::optional<AppendFile> steps_, evaluations_;
-};
 
 double peak_memory_bytes(const Stage& stage, const Clock& clock) {
   if (!clock.simulated()) {

@@ -1,0 +1,23 @@
+// Everything that rank 0 writes while a run goes on: series.csv, evaluations.csv and progress.
+#pragma once
+
+#include <optional>
+
+#include "jobs/participant.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+
+class Diary {
+ public:
+  Diary(const Stage& stage, const std::string& metric);
+  void step(const StepRow& row);
+  void evaluation(const EvaluationRow& row);
+  void end();
+
+ private:
+  Progress progress_;
+  std::optional<AppendFile> steps_, evaluations_;  // of runs that keep files
+};
+
+}  // namespace tutti
