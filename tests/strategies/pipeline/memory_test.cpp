@@ -25,7 +25,7 @@ Peak peak_of(const Settings& settings) {
 
 // Between schedules only what is under way differs: m micro-batches in gpipe, p in 1f1b, one when
 // they go one by one. The resident set has what the allocator keeps besides,
-// which was a fifteenth at most where we looked: a fifth.
+// which was a tenth at most where we looked: a fifth.
 TEST(PipelineMemory, GrowsWithWhatIsUnderWayAsTheFormulaSays) {
   const Settings wide = {"task.data.kind=synthetic-classes",
                          "task.data.samples=20000",
