@@ -185,15 +185,11 @@ json bench_lenet(const BenchOptions& options, const std::atomic<bool>& stop) {
 }  // namespace
 
 json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop) {
-  const auto wanted = [&](const char* what) {
-    return options.only.empty() ||
-           std::find(options.only.begin(), options.only.end(), what) != options.only.end();
-  };
   json result = json::array();
-  if (wanted("dense")) result = bench_dense(options, stop);
-  if (wanted("lenet") && !stop)
+  if (wanted(options, "dense")) result = bench_dense(options, stop);
+  if (wanted(options, "lenet") && !stop)
     for (json& entry : bench_lenet(options, stop)) result.push_back(std::move(entry));
-  if (wanted("sparse") && !stop)
+  if (wanted(options, "sparse") && !stop)
     for (json& entry : bench_ps_sparse(options, stop)) result.push_back(std::move(entry));
   return result;
 }
