@@ -46,16 +46,19 @@ Job job_of(size_t bytes, int servers) {
 std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const auto features = static_cast<int64_t>(bytes / sizeof(float)) - 1;
   const Architecture architecture = make_architecture({.kind = "linear"}, {features}, 0);
-  Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
+  const size_t count = architecture.parameter_count;
+  Log log;
+  const SharedMemory shared =
+      job.strategy->share(node, {job.task, job.cluster, job.optimizer, architecture}, log);
+  Buffer<float> parameters(count), own(shared.gradients.empty() ? count : 0);
+  const std::span<float> gradients = shared.gradients.empty() ? own.span() : shared.gradients;
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  std::fill_n(gradients.data(), gradients.size(), 0.0f);
-  const auto model =
-      make_cost_model(architecture, {parameters.span(), gradients.span()}, ModelOptions{});
+  std::fill(gradients.begin(), gradients.end(), 0.0f);
+  const auto model = make_cost_model(architecture, {parameters.span(), gradients}, ModelOptions{});
   Stopwatch watch(node.clock());
   Recorder recorder;
-  Log log;
-  Context context{node,    job.task, job.cluster, job.optimizer, data, *model,
-                  nullptr, watch,    recorder,    log,           {}};
+  Context context{node,          job.task, job.cluster, job.optimizer, data, *model,
+                  shared.window, watch,    recorder,    log,           {}};
   for (Rank rank = 0; rank < kWorkers; ++rank) context.members.push_back(rank);
   job.strategy->run(context);
   std::vector<double> samples_us;

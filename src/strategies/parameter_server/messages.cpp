@@ -65,6 +65,8 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
     return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (from < 0 || from >= limits.workers) return "not a worker";
   if (request.flags == 0) return "a request for nothing";
+  if (request.flags & Request::kSecure && request.flags != Request::kSecure)
+    return "something else to do before a gradient is overwritten";
   if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound)
     return "numbers out of range";
   if (std::isnan(request.occupancy) || request.occupancy > 1.5) return "no share of time";

@@ -68,7 +68,8 @@ struct Request {
     kReads = 1 << 21,   // pull: it can read parameters from the server's window
     kLayers = 1 << 22,  // pull: parameters one piece after the other, first layers first
     kWhere = 1 << 23,   // by itself: whether the server has a part in this shard's chain
-    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers,
+    kSecure = 1 << 24,  // by itself: what lies in its window is about to be overwritten
+    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers | kSecure,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -168,6 +169,8 @@ inline Tag parameters_tag(uint64_t stream, size_t piece = 0) {
   return {Purpose::kParameters, stream, piece};
 }
 inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
+// Empty: the answer to kSecure.
+inline Tag secured_tag(uint64_t stream) { return {Purpose::kControl, stream, 9}; }
 // Notices to workers, by shard, and to servers.
 inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }
 inline Tag notice_tag() { return {Purpose::kControl, 0, 7}; }

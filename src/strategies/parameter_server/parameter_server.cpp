@@ -121,8 +121,11 @@ class ParameterServer : public Strategy {
     return most;
   }
 
+  SharedMemory share(Node& node, const Plan& plan, Log& log) const override {
+    return ps::open_shared_memory(node, plan, config_, log);
+  }
+
   void run(Context& context) const override {
-    context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       ps::ServerNode(context, config_).run();
     else if (context.model.architecture().row_width > 0)

@@ -89,6 +89,7 @@ class Server {
     size_t pieces_sent = 0;
     Buffer<float> staging;  // parameters that travel while others change them
     std::vector<Handle> sending;
+    Handle secured;              // the answer to kSecure
     std::vector<uint64_t> keys;  // sparse: of the pull
 
     void archive(Archive& archive) {
@@ -127,6 +128,8 @@ class Server {
   void process_queue(int index);
   void begin_push(int index, const Request& request);
   void take_outbox(int index, const Request& request);
+  void secure(int index);
+  void tell_secured(int index, const Request& request);
   void finish_push(int index);
   void answer_again(int index, const Request& request);
   void defer(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided);

@@ -187,6 +187,7 @@ void Server::ask_to_repeat(const Hand& hand) {
     reply.version = version_;
     reply.accounted = candidate.clock;
     context_.recorder.count("gradients_repeated");
+    secure(index);
     return send_reply(index, reply, {});
   }
 }

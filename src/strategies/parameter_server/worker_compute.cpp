@@ -125,6 +125,7 @@ void Worker::repeat(Link& link) {
   const Hand hand = link.reply().hand;
   TUTTI_CHECK(link.reply().version == link.version());
   for (Link& other : links_) other.finish_sending();
+  for (Link& other : links_) other.secure_gradients();
   const LocalWorker::Result result =
       context_.task.deterministic
           ? local_.exact_gradient(place_of(hand), number_of(hand), sums_.span())
@@ -133,7 +134,7 @@ void Worker::repeat(Link& link) {
   request.hand = hand;
   request.steps = hand.steps;
   request.samples = result.samples;
-  // What it left for the servers may not have been read yet: this one travels.
+  // What lies in the window is not what belongs there: this one travels.
   send_whole(link, request, context_.model.gradients());
 }
 
