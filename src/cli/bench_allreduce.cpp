@@ -21,10 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<size_t> kSizes = {4096,    16384,   65536,    262144,
-                                    1 << 20, 4 << 20, 16 << 20, 64 << 20};
+const std::vector<size_t> kSumSizes = {4096,    16384,   65536,    262144,
+                                       1 << 20, 4 << 20, 16 << 20, 64 << 20};
 
-int repetitions(size_t bytes) { return bytes <= 65536 ? 100 : bytes <= (1 << 20) ? 40 : 8; }
+int sum_repetitions(size_t bytes) { return bytes <= 65536 ? 100 : bytes <= (1 << 20) ? 40 : 8; }
 
 // bytes -> samples in microseconds
 using Samples = std::map<size_t, std::vector<double>>;
@@ -44,7 +44,7 @@ std::string measure(Node& node, const std::string& name) {
   const TopologyEntry& entry = topology(name);
   Group group{.ranks = {}, .index = static_cast<size_t>(node.endpoint().rank()), .racks = {}};
   for (int rank = 0; rank < node.endpoint().size(); ++rank) group.ranks.push_back(rank);
-  Window& window = *node.endpoint().open_window(kSizes.back(), node.timeout_s());
+  Window& window = *node.endpoint().open_window(kSumSizes.back(), node.timeout_s());
   const std::span<std::byte> memory = window.of(node.endpoint().rank());
   std::fill(memory.begin(), memory.end(), std::byte{0});
   const auto direct = make_direct_all_reduce(node, nullptr, window, kSumFloat);
@@ -53,13 +53,13 @@ std::string measure(Node& node, const std::string& name) {
     direct->finish();
   };
   json result = json::object();
-  for (const size_t bytes : kSizes) {
+  for (const size_t bytes : kSumSizes) {
     std::unique_ptr<AllReduce> messages;
     if (entry.rounds)
       messages =
           make_all_reduce(node, nullptr, entry.rounds(group, bytes / sizeof(float)), kSumFloat);
     AllReduce& sum = entry.rounds ? *messages : *direct;
-    const int repeat = repetitions(bytes);
+    const int repeat = sum_repetitions(bytes);
     const int warm_up = 3 + repeat / 10;
     std::vector<double> samples_us;
     for (int i = 0; i < warm_up + repeat; ++i) {
@@ -100,8 +100,8 @@ Samples run_peer(const std::string& name, int processes) {
   Samples samples;
   if (!std::filesystem::exists(program)) return samples;
   std::map<int, std::string> sizes;
-  for (const size_t bytes : kSizes) {
-    std::string& list = sizes[repetitions(bytes)];
+  for (const size_t bytes : kSumSizes) {
+    std::string& list = sizes[sum_repetitions(bytes)];
     list += (list.empty() ? "" : ",") + std::to_string(bytes);
   }
   for (const auto& [repeat, list] : sizes) {
@@ -144,7 +144,7 @@ void print_table(const std::map<std::string, std::map<size_t, double>>& medians,
     const auto found = medians.find(name);
     return found == medians.end() || !found->second.count(bytes) ? 0 : found->second.at(bytes);
   };
-  for (const size_t bytes : kSizes) {
+  for (const size_t bytes : kSumSizes) {
     fmt::print("{:>10}", bytes);
     for (const Implementation& implementation : kImplementations) {
       const double value = at(implementation.name, bytes);

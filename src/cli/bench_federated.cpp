@@ -13,12 +13,12 @@ using nlohmann::json;
 
 constexpr int kRounds = 100, kClientsOfRound = 100;
 
-struct Case {
+struct FederatedCase {
   std::string name;
   std::vector<std::string> settings;
 };
 
-std::vector<std::string> settings_of(const Case& c) {
+std::vector<std::string> settings_of(const FederatedCase& c) {
   std::vector<std::string> settings = {"name=bench",
                                        "task.data={kind=\"fashion-mnist\", validation=0.005}",
                                        "task.model=logistic",
@@ -39,13 +39,13 @@ std::vector<std::string> settings_of(const Case& c) {
 }  // namespace
 
 json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop) {
-  const std::vector<Case> cases = {
+  const std::vector<FederatedCase> cases = {
       {"fedavg, 2 processes", {"cluster.workers=2"}},
       {"fedavg, 1 process", {"cluster.workers=1"}},
       {"scaffold, 2 processes", {"cluster.workers=2", "strategy.algorithm=scaffold"}}};
   std::map<std::string, std::vector<double>> rates, bytes;
   for (int round = 0; round < options.rounds && !stop; ++round)
-    for (const Case& c : cases) {
+    for (const FederatedCase& c : cases) {
       say(options, fmt::format("federated: {}, round {} of {}", c.name, round + 1, options.rounds));
       const TemporaryFolder folder;
       const json record = record_in(output_of(train_command(folder, "run", settings_of(c))));
@@ -60,7 +60,7 @@ json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop)
   if (!options.json)
     fmt::print("\n{:<28} {:>16} {:>14}\n", fmt::format("{} of 10,000 clients", kClientsOfRound),
                "client updates/s", "bytes/update");
-  for (const Case& c : cases) {
+  for (const FederatedCase& c : cases) {
     const double rate = median(rates[c.name]), each = median(bytes[c.name]);
     result.push_back({{"case", c.name},
                       {"client_updates_per_s", rate},

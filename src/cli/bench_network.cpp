@@ -42,7 +42,7 @@ constexpr double kRound_s = 0.5;
 constexpr int kMostTimes = 51;
 constexpr int kMostRounds = 5;
 
-struct Case {
+struct NetworkCase {
   std::string topology;
   size_t bytes = 0;
   int repetitions = 1;
@@ -93,10 +93,10 @@ double one_way_s(Node& node) {
 }
 
 // What a node does, real or simulated: every case as often as asked, and how long each took.
-std::string time_cases(Node& node, const std::vector<Case>& cases) {
+std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
   json result = {{"one_way_s", one_way_s(node)}, {"times", json::array()}};
   uint64_t round = 1000;
-  for (const Case& c : cases) {
+  for (const NetworkCase& c : cases) {
     const size_t count = c.bytes / sizeof(float);
     Buffer<float> values(count);
     if (!node.clock().cost_only()) std::fill(values.span().begin(), values.span().end(), 1.0F);
@@ -186,7 +186,8 @@ void come_first() {
 }
 
 std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
-                               const std::vector<Case>& cases, const std::atomic<bool>& stop) {
+                               const std::vector<NetworkCase>& cases,
+                               const std::atomic<bool>& stop) {
   const process::FileDescriptor results(memfd_create("results", MFD_CLOEXEC));
   const Fabric::Body body = [&](Node& node) { return time_cases(node, cases); };
   std::fflush(nullptr);  // or the child would write our buffers a second time
@@ -203,7 +204,7 @@ std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
   return json::parse(text);
 }
 
-void predict(std::vector<Case>& cases, int nodes, double bits_per_s, double link_latency_s,
+void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, double link_latency_s,
              const std::atomic<bool>& stop) {
   ClusterConfig cluster;
   cluster.fabric = "virtual";
@@ -212,8 +213,8 @@ void predict(std::vector<Case>& cases, int nodes, double bits_per_s, double link
   cluster.latency_s = link_latency_s;
   cluster.timeout_s = 1e6;
   cluster.cost_only = true;
-  std::vector<Case> once = cases;
-  for (Case& c : once) c.repetitions = 1;
+  std::vector<NetworkCase> once = cases;
+  for (NetworkCase& c : once) c.repetitions = 1;
   const auto fabric =
       make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
   const auto results =
@@ -221,11 +222,11 @@ void predict(std::vector<Case>& cases, int nodes, double bits_per_s, double link
   for (size_t i = 0; i < cases.size(); ++i) cases[i].predicted_s = slowest_s(results, i);
 }
 
-std::vector<Case> make_cases(const Grid& grid, int nodes) {
-  std::vector<Case> cases;
+std::vector<NetworkCase> make_cases(const Grid& grid, int nodes) {
+  std::vector<NetworkCase> cases;
   for (const size_t megabytes : grid.megabytes)
     for (const std::string& name : kTopologies) {
-      Case c;
+      NetworkCase c;
       c.topology = name;
       c.bytes = megabytes * 1'000'000;
       for (Rank rank = 0; rank < nodes; ++rank)
@@ -241,8 +242,8 @@ std::vector<Case> make_cases(const Grid& grid, int nodes) {
 // Bytes per second that all nodes together send when nothing holds them back but these cores.
 double unshaped_rate(const NamespacedNetwork& network, int nodes, const std::atomic<bool>& stop) {
   Grid grid{{nodes}, {0}, {8}};
-  std::vector<Case> cases = make_cases(grid, nodes);
-  std::erase_if(cases, [](const Case& c) { return c.topology != "ring"; });
+  std::vector<NetworkCase> cases = make_cases(grid, nodes);
+  std::erase_if(cases, [](const NetworkCase& c) { return c.topology != "ring"; });
   cases[0].repetitions = 5;
   network.shape(0);
   const auto results = run_on_hosts(network, nodes, cases, stop);
@@ -250,8 +251,8 @@ double unshaped_rate(const NamespacedNetwork& network, int nodes, const std::ato
 }
 
 // Decides how often to run each case, or why not at all.
-void plan(std::vector<Case>& cases, double unshaped, int rounds) {
-  for (Case& c : cases) {
+void plan(std::vector<NetworkCase>& cases, double unshaped, int rounds) {
+  for (NetworkCase& c : cases) {
     c.repetitions = std::clamp(static_cast<int>(rounds * kRound_s / c.predicted_s), 1, kMostTimes);
     if (c.traffic_bytes / c.predicted_s > unshaped / 2)
       c.left_out = fmt::format(
@@ -268,9 +269,9 @@ struct Order {
   json wrong = json::array();
   int right() const { return pairs - static_cast<int>(wrong.size()); }
 };
-void add_order(Order& order, const std::vector<Case>& cases, int nodes, double bits_per_s) {
-  for (const Case& a : cases)
-    for (const Case& b : cases) {
+void add_order(Order& order, const std::vector<NetworkCase>& cases, int nodes, double bits_per_s) {
+  for (const NetworkCase& a : cases)
+    for (const NetworkCase& b : cases) {
       if (a.bytes != b.bytes || a.measured_s * (1 + kMatters) >= b.measured_s) continue;
       ++order.pairs;
       if (a.predicted_s < b.predicted_s) continue;
@@ -308,11 +309,11 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
     for (const double bits_per_s : grid.bandwidths) {
       network.shape(bits_per_s);
       const double one_way = run_on_hosts(network, nodes, {}, stop)[0]["one_way_s"];
-      std::vector<Case> all = make_cases(grid, nodes);
+      std::vector<NetworkCase> all = make_cases(grid, nodes);
       predict(all, nodes, bits_per_s, one_way / 2, stop);
       plan(all, unshaped, std::min(options.rounds, kMostRounds));
-      std::vector<Case> kept;
-      for (const Case& c : all) {
+      std::vector<NetworkCase> kept;
+      for (const NetworkCase& c : all) {
         if (c.left_out.empty())
           kept.push_back(c);
         else
@@ -324,7 +325,7 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
       }
       const auto results = run_on_hosts(network, nodes, kept, stop);
       for (size_t i = 0; i < kept.size(); ++i) {
-        Case& c = kept[i];
+        NetworkCase& c = kept[i];
         c.measured_s = slowest_s(results, i);
         const double error = c.predicted_s / c.measured_s - 1;
         errors.push_back(std::abs(error));

@@ -33,14 +33,14 @@ double children_peak_bytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-struct Case {
+struct VirtualCase {
   std::string name;
   int nodes, steps;
   std::string topology;
   int racks;
 };
 
-std::vector<std::string> settings_of(const Case& c) {
+std::vector<std::string> settings_of(const VirtualCase& c) {
   return {"task.data.kind=synthetic-classes",
           fmt::format("task.data.samples={}", c.nodes * (c.steps + 2) * 2),
           "task.data.features=784",
@@ -60,14 +60,15 @@ std::vector<std::string> settings_of(const Case& c) {
 
 json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
   // The multi-layer perceptron has 432,490 parameters, as many as LeNet (431,080).
-  const std::vector<Case> cases = {{"64 nodes, ring", 64, 4, "ring", 1},
-                                   {"1,000 nodes, butterfly", 1000, 20, "butterfly", 1},
-                                   {"1,000 nodes, hierarchical", 1000, 20, "hierarchical", 25}};
+  const std::vector<VirtualCase> cases = {
+      {"64 nodes, ring", 64, 4, "ring", 1},
+      {"1,000 nodes, butterfly", 1000, 20, "butterfly", 1},
+      {"1,000 nodes, hierarchical", 1000, 20, "hierarchical", 25}};
   json result = json::array();
   if (!options.json)
     fmt::print("\n{:<28} {:>7} {:>10} {:>12} {:>12} {:>12}\n", "costs only", "steps", "real s",
                "steps/real s", "virtual s", "peak MB");
-  for (const Case& c : cases) {
+  for (const VirtualCase& c : cases) {
     std::vector<double> seconds;
     double virtual_s = 0;
     for (int round = 0; round < std::min(options.rounds, 3) && !stop; ++round) {

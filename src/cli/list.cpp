@@ -14,16 +14,16 @@ namespace tutti {
 namespace {
 
 using nlohmann::json;
-using Rows = std::vector<std::pair<std::string, std::string>>;
+using ListRows = std::vector<std::pair<std::string, std::string>>;
 
 template <class Catalog>
-Rows rows_of(const Catalog& catalog) {
-  Rows rows;
+ListRows rows_of(const Catalog& catalog) {
+  ListRows rows;
   for (const auto& entry : catalog) rows.emplace_back(entry.name, entry.summary);
   return rows;
 }
 
-void print(const Rows& rows, bool as_json) {
+void print(const ListRows& rows, bool as_json) {
   if (as_json) {
     json list = json::array();
     for (const auto& [name, summary] : rows) list.push_back({{"name", name}, {"summary", summary}});

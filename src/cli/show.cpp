@@ -20,7 +20,7 @@ json at(const json& run, const char* pointer) {
   return run.value(json::json_pointer(pointer), json());
 }
 
-json read_run(const std::string& folder) {
+json record_of(const std::string& folder) {
   const std::string path = folder + "/run.json";
   const json run = json::parse(read_file(path), nullptr, false);
   if (!run.is_object() || !run.contains("quality") || !run.contains("time"))
@@ -41,7 +41,7 @@ std::string cell(const json& value) { return value.is_string() ? value.get<std::
 
 int run_show(const ShowOptions& options) {
   json runs = json::array();
-  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  for (const std::string& folder : options.runs) runs.push_back(record_of(folder));
   if (options.json) {
     std::cout << runs.dump() << "\n";
     return 0;

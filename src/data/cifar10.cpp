@@ -17,17 +17,17 @@ namespace tutti {
 namespace {
 
 constexpr uint32_t kSide = 32, kPixels = kSide * kSide, kImagesPerSheet = 10000;
-constexpr int64_t kClasses = 10;
+constexpr int64_t kCifarClasses = 10;
 constexpr uint64_t kMostLabelBytes = 1 << 20;
 // Two of labels, five sheets to train on, one to test on. The package spells it like this.
 constexpr const char* kFiles[] = {"train_lables.json", "test_lables.json", "data_batch_1.png",
                                   "data_batch_2.png",  "data_batch_3.png", "data_batch_4.png",
                                   "data_batch_5.png",  "test_batch.png"};
 // Of all channels of the training images, in units of the brightest.
-constexpr double kMean = 0.4734, kDeviation = 0.2516;
+constexpr double kCifarMean = 0.4734, kCifarDeviation = 0.2516;
 
-const std::vector<std::string> kNames = {"airplane", "automobile", "bird",  "cat",  "deer",
-                                         "dog",      "frog",       "horse", "ship", "truck"};
+const std::vector<std::string> kCifarNames = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                              "dog",      "frog",       "horse", "ship", "truck"};
 
 void require_file(const std::string& file) {
   if (!std::filesystem::exists(file))
@@ -83,15 +83,15 @@ Source read_cifar10(const DataConfig& config) {
   const std::vector<std::string> files = cifar10_files(config.path);
   for (const std::string& file : files) require_file(file);
   Answers answers;
-  answers.classes = kClasses;
-  answers.names = kNames;
+  answers.classes = kCifarClasses;
+  answers.names = kCifarNames;
   const size_t test_from = (std::size(kFiles) - 3) * kImagesPerSheet;
   append_labels(files[0], test_from, answers.labels);
   append_labels(files[1], kImagesPerSheet, answers.labels);
   std::vector<uint8_t> images;
   for (size_t sheet = 2; sheet < files.size(); ++sheet) append_sheet(files[sheet], images);
-  const Scaling scaling{static_cast<float>(1 / (255 * kDeviation)),
-                        static_cast<float>(-kMean / kDeviation)};
+  const Scaling scaling{static_cast<float>(1 / (255 * kCifarDeviation)),
+                        static_cast<float>(-kCifarMean / kCifarDeviation)};
   return {make_byte_table({3, kSide, kSide}, std::move(images), scaling, std::move(answers)),
           test_from};
 }

@@ -52,8 +52,8 @@ size_t label_column(const DataConfig& config, const Layout& layout) {
       "task.data.label",
       fmt::format("{}: there is no column {}; {}give a name of the first line or a "
                   "number from 0 to {}",
-                  config.path, quoted(config.label),
-                  near.empty() ? "" : fmt::format("did you mean {}? Or ", quoted(near)),
+                  config.path, in_quotes(config.label),
+                  near.empty() ? "" : fmt::format("did you mean {}? Or ", in_quotes(near)),
                   layout.columns - 1));
 }
 
@@ -82,7 +82,7 @@ Layout detect_layout(const DataConfig& config, CsvRows& rows) {
 
 std::string column_name(const Layout& layout, size_t column) {
   const std::string number = fmt::format("column {}", column);
-  return layout.names.empty() ? number : number + " " + quoted(layout.names[column]);
+  return layout.names.empty() ? number : number + " " + in_quotes(layout.names[column]);
 }
 
 float feature_in(const std::string& field, const Layout& layout, size_t column, size_t line,
@@ -93,7 +93,7 @@ float feature_in(const std::string& field, const Layout& layout, size_t column, 
   throw DataError(
       fmt::format("{}, line {}, {}: {} is not a finite number; correct it or leave the "
                   "row out",
-                  path, line, column_name(layout, column), quoted(field)));
+                  path, line, column_name(layout, column), in_quotes(field)));
 }
 
 }  // namespace

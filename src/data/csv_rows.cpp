@@ -76,7 +76,7 @@ void CsvRows::read_quoted(std::string& field) {
     throw DataError(
         fmt::format("{}, line {}: {} after a closing quote; write \"\" for a quote "
                     "inside a field",
-                    path_, next_line_, quoted(rest)));
+                    path_, next_line_, in_quotes(rest)));
 }
 
 bool has_sklearn_header(CsvRows& rows) {
@@ -107,7 +107,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kMost = 24;
   std::string out = "'";
   for (const char c : text.substr(0, kMost)) out.push_back(c >= 0x20 && c < 0x7f ? c : '?');

@@ -35,6 +35,6 @@ bool has_sklearn_header(CsvRows& rows);
 // A finite number, spaces around it allowed; nothing when the text is anything else.
 std::optional<double> number_in(std::string_view text);
 // The text as it may stand in a message: short, and without control characters.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace tutti

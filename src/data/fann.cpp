@@ -32,7 +32,7 @@ class Numbers {
     }
     const auto number = number_in(word);
     if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<float>::max()))
-      throw DataError(fmt::format("{}{} is not a finite number", lines_.place(), quoted(word)));
+      throw DataError(fmt::format("{}{} is not a finite number", lines_.place(), in_quotes(word)));
     return *number;
   }
 
@@ -60,7 +60,7 @@ class Numbers {
   std::string_view rest_;
 };
 
-struct Content {
+struct FannContent {
   size_t inputs = 0, outputs = 0;
   std::vector<float> features;
   Answers numbers;
@@ -74,12 +74,13 @@ size_t output_of(const DataConfig& config, size_t outputs) {
       *number != std::floor(*number))
     throw ConfigError("task.data.label",
                       fmt::format("{}: there is no output {}; give a number from 0 to {}",
-                                  config.path, quoted(config.label), outputs - 1));
+                                  config.path, in_quotes(config.label), outputs - 1));
   return static_cast<size_t>(*number);
 }
 
 // Several outputs are a class each, of which the largest counts; one output is the class.
-void take_outputs(const std::vector<float>& outputs, const DataConfig& config, Content& content) {
+void take_outputs(const std::vector<float>& outputs, const DataConfig& config,
+                  FannContent& content) {
   if (config.regression)
     content.numbers.targets.push_back(outputs[output_of(config, outputs.size())]);
   else if (outputs.size() == 1)
@@ -89,7 +90,7 @@ void take_outputs(const std::vector<float>& outputs, const DataConfig& config, C
         fmt::format("{}", std::max_element(outputs.begin(), outputs.end()) - outputs.begin()));
 }
 
-size_t read_file(const std::string& path, const DataConfig& config, Content& content) {
+size_t read_fann(const std::string& path, const DataConfig& config, FannContent& content) {
   Numbers numbers(path);
   const size_t samples = numbers.next_count("its numbers of samples");
   const size_t inputs = numbers.next_count("its number of inputs");
@@ -122,9 +123,9 @@ size_t read_file(const std::string& path, const DataConfig& config, Content& con
 }  // namespace
 
 Source read_fann(const DataConfig& config) {
-  Content content;
-  const size_t test_from = read_file(config.path, config, content);
-  if (!config.test_path.empty()) read_file(config.test_path, config, content);
+  FannContent content;
+  const size_t test_from = read_fann(config.path, config, content);
+  if (!config.test_path.empty()) read_fann(config.test_path, config, content);
   Answers answers = config.regression ? std::move(content.numbers) : content.classes.answers();
   return {make_table({static_cast<int64_t>(content.inputs)}, std::move(content.features),
                      std::move(answers)),

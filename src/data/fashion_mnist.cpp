@@ -16,13 +16,13 @@ namespace {
 
 constexpr const char* kPackageDirectory = "/usr/share/datasets/fashion-mnist";
 // Of the training images, in units of the brightest pixel: standardised inputs learn faster.
-constexpr double kMean = 0.2860;
-constexpr double kDeviation = 0.3530;
-constexpr int64_t kClasses = 10;
+constexpr double kFashionMean = 0.2860;
+constexpr double kFashionDeviation = 0.3530;
+constexpr int64_t kFashionClasses = 10;
 
-const std::vector<std::string> kNames = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
-                                         "Coat",        "Sandal",    "Shirt",    "Sneaker",
-                                         "Bag",         "Ankle boot"};
+const std::vector<std::string> kFashionNames = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                                "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                                "Bag",         "Ankle boot"};
 
 std::string file_of(const std::filesystem::path& directory, const std::string& prefix,
                     const char* what) {
@@ -50,11 +50,11 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
                     "the package dataset-fashion-mnist again",
                     images));
   part.labels = read_idx_labels(labels, part.images.extents[0]);
-  if (*std::max_element(part.labels.begin(), part.labels.end()) >= kClasses)
+  if (*std::max_element(part.labels.begin(), part.labels.end()) >= kFashionClasses)
     throw DataError(
         fmt::format("{}: a label is not one of the {} classes; install the package "
                     "dataset-fashion-mnist again",
-                    labels, kClasses));
+                    labels, kFashionClasses));
   return part;
 }
 
@@ -62,7 +62,8 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
 
 Scaling byte_scaling(const std::string& kind) {
   if (kind == "fashion-mnist")
-    return {static_cast<float>(1 / (255 * kDeviation)), static_cast<float>(-kMean / kDeviation)};
+    return {static_cast<float>(1 / (255 * kFashionDeviation)),
+            static_cast<float>(-kFashionMean / kFashionDeviation)};
   return {1.0f / 255, 0};
 }
 
@@ -90,9 +91,9 @@ Source read_fashion_mnist(const DataConfig& config) {
                             test.images.bytes.end());
   train.labels.insert(train.labels.end(), test.labels.begin(), test.labels.end());
   Answers answers;
-  answers.classes = kClasses;
+  answers.classes = kFashionClasses;
   answers.labels = std::move(train.labels);
-  answers.names = kNames;
+  answers.names = kFashionNames;
   return {make_byte_table(idx_sample_shape(train.images), std::move(train.images.bytes),
                           byte_scaling("fashion-mnist"), std::move(answers)),
           test_from};

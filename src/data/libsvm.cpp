@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kSurelyPlausible = 1024;
 constexpr double kMostFeatures = 1 << 24;
 
-struct Content {
+struct LibsvmContent {
   SparseRows rows;
   ClassTexts classes;
   std::vector<float> targets;
@@ -33,11 +33,12 @@ struct Content {
 float finite_number(std::string_view text, const TextLines& lines) {
   const auto number = number_in(text);
   if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<float>::max()))
-    throw DataError(fmt::format("{}{} is not a finite number", lines.place(), quoted(text)));
+    throw DataError(fmt::format("{}{} is not a finite number", lines.place(), in_quotes(text)));
   return static_cast<float>(*number);
 }
 
-void read_label(std::string_view word, bool regression, const TextLines& lines, Content& content) {
+void read_label(std::string_view word, bool regression, const TextLines& lines,
+                LibsvmContent& content) {
   const float value = finite_number(word, lines);
   if (regression) {
     content.targets.push_back(value);
@@ -47,11 +48,11 @@ void read_label(std::string_view word, bool regression, const TextLines& lines, 
     throw DataError(
         fmt::format("{}the label {} is not the number of a class; set task.data.regression = true "
                     "to predict it as a number",
-                    lines.place(), quoted(word)));
+                    lines.place(), in_quotes(word)));
   content.classes.add(fmt::format("{:.0f}", value + 0.0F));  // "+1" and "1" are the same, -0 is 0
 }
 
-void read_features(std::string_view rest, const TextLines& lines, Content& content) {
+void read_features(std::string_view rest, const TextLines& lines, LibsvmContent& content) {
   uint64_t last = 0;
   for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
     const size_t colon = word.find(':');
@@ -59,7 +60,7 @@ void read_features(std::string_view rest, const TextLines& lines, Content& conte
         colon == std::string_view::npos ? std::nullopt : number_in(word.substr(0, colon));
     if (!index || *index != std::floor(*index) || *index < 1 || *index > content.most)
       throw DataError(fmt::format("{}{} is not index:value with an index from 1 to {}",
-                                  lines.place(), quoted(word), content.most));
+                                  lines.place(), in_quotes(word), content.most));
     const auto column = static_cast<uint64_t>(*index);
     if (column <= last)
       throw DataError(fmt::format("{}index {} follows index {}; indices must ascend", lines.place(),
@@ -75,7 +76,7 @@ void read_features(std::string_view rest, const TextLines& lines, Content& conte
   }
 }
 
-void read_file(const std::string& path, bool regression, Content& content) {
+void read_libsvm(const std::string& path, bool regression, LibsvmContent& content) {
   TextLines lines(path);
   const size_t rows = content.rows.begins.size();
   for (std::string_view line; lines.next(line);) {
@@ -92,11 +93,11 @@ void read_file(const std::string& path, bool regression, Content& content) {
 }  // namespace
 
 Source read_libsvm(const DataConfig& config) {
-  Content content;
+  LibsvmContent content;
   if (config.keys > 0) content.most = static_cast<double>(config.keys);
-  read_file(config.path, config.regression, content);
+  read_libsvm(config.path, config.regression, content);
   const size_t test_from = content.rows.begins.size() - 1;
-  if (!config.test_path.empty()) read_file(config.test_path, config.regression, content);
+  if (!config.test_path.empty()) read_libsvm(config.test_path, config.regression, content);
   if (config.keys == 0 && content.width > kSurelyPlausible + content.rows.values.size())
     throw DataError(
         fmt::format("{}index {} is larger than {} values in the file make plausible; correct it, "

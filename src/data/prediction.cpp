@@ -82,7 +82,7 @@ int32_t class_of(const std::string& text, const std::vector<std::string>& names,
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end())
     throw DataError(fmt::format("{}, line {}: {} is not a class that the model was trained on",
-                                path, line, quoted(text)));
+                                path, line, in_quotes(text)));
   return static_cast<int32_t>(found - names.begin());
 }
 
@@ -115,7 +115,7 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
       const auto number = number_in(row[i]);
       if (!number || !std::isfinite(static_cast<float>(*number)))
         throw DataError(fmt::format("{}, line {}, column {}: {} is not a finite number", path,
-                                    rows.line(), i, quoted(row[i])));
+                                    rows.line(), i, in_quotes(row[i])));
       (is_label ? answers.targets : features).push_back(static_cast<float>(*number));
     }
   }

@@ -58,7 +58,7 @@ Source read_ratings(const DataConfig& config) {
     if (!rating && lines.line() == 1) continue;  // the names of the columns
     if (!rating)
       throw DataError(fmt::format("{}a rating is `user item rating`, and {} is not a number",
-                                  lines.place(), quoted(fields[2])));
+                                  lines.place(), in_quotes(fields[2])));
     rows.columns.push_back(users.number_of(fields[0]));
     rows.columns.push_back(items.number_of(fields[1]));
     rows.values.insert(rows.values.end(), {1.0F, 1.0F});

@@ -60,10 +60,10 @@ size_t column_of(const std::string& name, const Row& header, const std::string& 
   if (found != header.end()) return static_cast<size_t>(found - header.begin());
   const std::vector<std::string_view> names(header.begin(), header.end());
   const std::string near = nearest(name, names);
-  throw ConfigError(key,
-                    fmt::format("{}: there is no column {}{}; there are {}", path, quoted(name),
-                                near.empty() ? "" : fmt::format(", did you mean {}?", quoted(near)),
-                                fmt::join(names, ", ")));
+  throw ConfigError(
+      key, fmt::format("{}: there is no column {}{}; there are {}", path, in_quotes(name),
+                       near.empty() ? "" : fmt::format(", did you mean {}?", in_quotes(near)),
+                       fmt::join(names, ", ")));
 }
 
 // Names separated by commas; empty: the column that is predicted.
@@ -88,7 +88,7 @@ float value_in(const Row& row, size_t column, const CsvRows& rows, const Row& he
     throw DataError(
         fmt::format("{}, line {}, column {}: {} is not a finite number; fill the gap "
                     "or leave the column out",
-                    path, rows.line(), quoted(header[column]), quoted(row[column])));
+                    path, rows.line(), in_quotes(header[column]), in_quotes(row[column])));
   return static_cast<float>(*number);
 }
 

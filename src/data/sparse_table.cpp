@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-struct Content {
+struct SparseContent {
   int64_t width;
   SparseRows rows;
   Answers answers;
@@ -15,7 +15,7 @@ struct Content {
 
 class SparseTable : public Dataset {
  public:
-  SparseTable(std::shared_ptr<const Content> content, bool stays_sparse)
+  SparseTable(std::shared_ptr<const SparseContent> content, bool stays_sparse)
       : content_(std::move(content)), stays_sparse_(stays_sparse) {
     TUTTI_CHECK(content_->rows.begins.size() == content_->answers.size() + 1);
   }
@@ -78,15 +78,16 @@ class SparseTable : public Dataset {
     }
   }
 
-  std::shared_ptr<const Content> content_;
+  std::shared_ptr<const SparseContent> content_;
   bool stays_sparse_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> make_sparse_table(int64_t width, SparseRows rows, Answers answers) {
-  return std::make_shared<SparseTable>(
-      std::make_shared<const Content>(Content{width, std::move(rows), std::move(answers)}), false);
+  return std::make_shared<SparseTable>(std::make_shared<const SparseContent>(SparseContent{
+                                           width, std::move(rows), std::move(answers)}),
+                                       false);
 }
 
 }  // namespace tutti

@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kChunk = 256;  // samples that are gathered at a time
+constexpr size_t kStandardiseChunk = 256;  // samples that are gathered at a time
 
 struct Feature {
   double mean = 0;   // a float would be too coarse for large values that vary little
@@ -51,8 +51,9 @@ template <class Visit>
 void for_each_value(const Dataset& dataset, std::span<const uint32_t> samples, Visit visit) {
   const size_t width = elements_of(dataset.sample_shape());
   Batch batch;
-  for (size_t begin = 0; begin < samples.size(); begin += kChunk) {
-    dataset.gather(samples.subspan(begin, std::min(kChunk, samples.size() - begin)), batch);
+  for (size_t begin = 0; begin < samples.size(); begin += kStandardiseChunk) {
+    dataset.gather(samples.subspan(begin, std::min(kStandardiseChunk, samples.size() - begin)),
+                   batch);
     for (size_t i = 0; i < batch.features.size(); ++i)
       visit(i % width, static_cast<double>(batch.features[i]));
   }

@@ -11,10 +11,10 @@ namespace tutti {
 namespace {
 
 // Sequences of Stream::kSynthetic that synthetic.cpp does not use.
-constexpr uint32_t kFactors = 16;
-constexpr uint32_t kEntries = 17;
+constexpr uint32_t kRatingFactors = 16;
+constexpr uint32_t kRatingEntries = 17;
 
-constexpr double kMean = 3.5;
+constexpr double kMeanRating = 3.5;
 constexpr double kBiasDeviation = 0.3;
 
 }  // namespace
@@ -26,7 +26,7 @@ Source make_synthetic_ratings(const DataConfig& config, uint64_t seed) {
   const double deviation = std::sqrt(0.5 / std::sqrt(static_cast<double>(rank)));
   std::vector<float> factors((users + items) * (rank + 1));
   for (size_t row = 0; row < users + items; ++row) {
-    Random random(seed, Stream::kSynthetic, kFactors, static_cast<uint32_t>(row));
+    Random random(seed, Stream::kSynthetic, kRatingFactors, static_cast<uint32_t>(row));
     float* const values = factors.data() + row * (rank + 1);
     values[0] = static_cast<float>(kBiasDeviation * random.normal());
     for (size_t f = 1; f <= rank; ++f) values[f] = static_cast<float>(deviation * random.normal());
@@ -34,11 +34,11 @@ Source make_synthetic_ratings(const DataConfig& config, uint64_t seed) {
   SparseRows rows;
   Answers answers;
   for (int64_t i = 0; i < config.samples; ++i) {
-    Random random(seed, Stream::kSynthetic, kEntries, static_cast<uint32_t>(i));
+    Random random(seed, Stream::kSynthetic, kRatingEntries, static_cast<uint32_t>(i));
     const size_t user = random.below(users), item = users + random.below(items);
     const float* const p = factors.data() + user * (rank + 1);
     const float* const q = factors.data() + item * (rank + 1);
-    double rating = kMean + double{p[0]} + double{q[0]} + config.noise * random.normal();
+    double rating = kMeanRating + double{p[0]} + double{q[0]} + config.noise * random.normal();
     for (size_t f = 1; f <= rank; ++f) rating += double{p[f]} * double{q[f]};
     rows.columns.push_back(static_cast<uint64_t>(user));
     rows.columns.push_back(static_cast<uint64_t>(item));

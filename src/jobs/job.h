@@ -46,6 +46,8 @@ Job parse_job(const std::string& text, const std::string& file);
 
 // The job with every setting written out; load_job() of it gives the same job.
 std::string resolved_toml(Job& job);
+// Its [strategy] table alone, as JSON.
+std::string strategy_settings(const Job& job);
 
 // Checks everything that can be known without starting anything: each part for itself, then every
 // pair of settings that could contradict each other.

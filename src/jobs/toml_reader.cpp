@@ -124,7 +124,7 @@ void read_settings(const toml::table& root, const std::string& file, Job& job) {
   if (entries) read_entries(job, *entries, file);
 }
 
-toml::table read_file(const std::string& path) {
+toml::table read_table(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored))
     throw ConfigError("", fmt::format("{}: there is no such file", path));
@@ -155,18 +155,27 @@ Job parse_job(const std::string& text, const std::string& file) {
   return job;
 }
 
+std::string strategy_settings(const Job& job) {
+  Job copy = job;
+  const toml::table table = toml::parse(resolved_toml(copy));
+  std::ostringstream text;
+  if (const toml::table* strategy = table["strategy"].as_table())
+    text << toml::json_formatter{*strategy};
+  return text.str();
+}
+
 Job load_job(const std::string& path, const std::vector<std::string>& overrides,
              const std::string& cluster_path) {
   Job job;
   toml::table root;
   const std::string file = path.empty() ? "command line" : path;
   if (!path.empty()) {
-    root = read_file(path);
+    root = read_table(path);
     job.name = std::filesystem::path(path).stem().string();
     job.base_dir = std::filesystem::absolute(path).parent_path().string();
   }
   if (!cluster_path.empty()) {
-    toml::table other = read_file(cluster_path);
+    toml::table other = read_table(cluster_path);
     toml::node* cluster = other.get("cluster");
     if (!cluster || !cluster->is_table())
       throw ConfigError("cluster", fmt::format("{}: there is no [cluster] in it", cluster_path));

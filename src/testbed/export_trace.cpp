@@ -13,14 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-struct Interval {
+struct TraceInterval {
   std::string kind;
   int64_t begin_ns, end_ns;
 };
 
 // The lowest lane in which the interval nests with all that are still open. `lanes` holds the ends
 // of the open intervals of each, outermost first.
-size_t lane_for(const Interval& interval, std::vector<std::vector<int64_t>>& lanes) {
+size_t lane_for(const TraceInterval& interval, std::vector<std::vector<int64_t>>& lanes) {
   for (size_t i = 0;; ++i) {
     if (i == lanes.size()) lanes.emplace_back();
     std::vector<int64_t>& open = lanes[i];
@@ -31,16 +31,17 @@ size_t lane_for(const Interval& interval, std::vector<std::vector<int64_t>>& lan
   }
 }
 
-std::vector<Interval> intervals_of(const json& row) {
+std::vector<TraceInterval> intervals_of(const json& row) {
   const auto nanoseconds = [](const json& seconds) {
     return static_cast<int64_t>(std::llround(seconds.get<double>() * 1e9));
   };
-  std::vector<Interval> intervals;
+  std::vector<TraceInterval> intervals;
   for (const json& each : list_member(row, "intervals"))
     intervals.push_back({each[0], nanoseconds(each[1]), nanoseconds(each[2])});
-  std::stable_sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
-    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
-  });
+  std::stable_sort(
+      intervals.begin(), intervals.end(), [](const TraceInterval& a, const TraceInterval& b) {
+        return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+      });
   return intervals;
 }
 
@@ -54,7 +55,7 @@ void add_node(const json& row, int64_t process, int64_t& next_thread, json& even
   const std::string role = text_of(member(row, "role"), "worker");
   std::vector<std::vector<int64_t>> lanes;
   std::vector<int64_t> threads;
-  for (const Interval& interval : intervals_of(row)) {
+  for (const TraceInterval& interval : intervals_of(row)) {
     const size_t lane = lane_for(interval, lanes);
     if (lane == threads.size()) {
       threads.push_back(next_thread++);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMostWorkers = 1e6;  // a damaged count must not ask for all the memory
+constexpr double kMostDrawn = 1e6;  // a damaged count must not ask for all the memory
 
 // Seven significant digits are more than a screen shows, and half the size of the page.
 json rounded(const json& value) {
@@ -119,7 +119,7 @@ json drawn_strategy(const json& strategy, Thinning& thinning) {
   json& thinned = drawn["thinned"] = json::object();
   drawn["timeline"] = drawn_timeline(list_member(strategy, "timeline"), thinned);
   const double workers = number_of(member(strategy, "workers"));
-  const int count = workers > 0 ? static_cast<int>(std::min(workers, kMostWorkers)) : 0;
+  const int count = workers > 0 ? static_cast<int>(std::min(workers, kMostDrawn)) : 0;
   drawn["network"] = network_picture(list_member(strategy, "nodes"), list_member(strategy, "links"),
                                      count, kMostNodesDrawn);
   return drawn;

@@ -1,12 +1,10 @@
 #include "testbed/row.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 namespace tutti {
 namespace {
@@ -21,13 +19,8 @@ std::string text_at(const json& object, const std::string& pointer) {
 }
 
 // The strategy's own settings, as the resolved job has them.
-json settings_of(const Job& job) {
-  Job copy = job;
-  const toml::table table = toml::parse(resolved_toml(copy));
-  std::ostringstream text;
-  if (const toml::table* strategy = table["strategy"].as_table())
-    text << toml::json_formatter{*strategy};
-  json settings = json::parse(text.str(), nullptr, false);
+json own_settings(const Job& job) {
+  json settings = json::parse(strategy_settings(job), nullptr, false);
   if (!settings.is_object()) return json::object();
   settings.erase("kind");
   return settings;
@@ -266,7 +259,7 @@ json strategy_row(const Contender& contender) {
   const json& record = shown->record;
   json row = {{"name", contender.name},
               {"kind", shown->job.strategy_kind},
-              {"settings", settings_of(shown->job)},
+              {"settings", own_settings(shown->job)},
               {"taxonomy", record.at("taxonomy")},
               {"fabric", shown->job.cluster.fabric},
               {"workers", shown->job.cluster.workers},

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "fabric/virtual/validation.h"
 #include "jobs/versions.h"
+#include "testbed/comparison_check.h"
 #include "testbed/definitions.h"
 #include "testbed/variants.h"
 

@@ -9,8 +9,6 @@
 
 namespace tutti {
 
-inline constexpr int kComparisonSchema = 1;
-
 // `job` is what all contenders have in common: its task and its cluster head the comparison.
 nlohmann::json summarise(const std::string& name, Job& job,
                          const std::vector<Contender>& contenders);

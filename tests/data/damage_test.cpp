@@ -17,7 +17,11 @@ bool is_usable(const DataConfig& config) {
     const Data data = load_all(config);
     const Batch batch = gather_all(*data.dataset);
     EXPECT_EQ(batch.size(), data.dataset->size());
-    for (const float value : batch.features) EXPECT_TRUE(std::isfinite(value));
+    // One check of them all: zero times what is not finite is not a number.
+    float zero = 0;
+    const float* const end = batch.features.data() + batch.features.size();
+    for (const float* value = batch.features.data(); value != end; ++value) zero += 0 * *value;
+    EXPECT_EQ(zero, 0);
     for (const int32_t label : batch.labels) {
       EXPECT_GE(label, 0);
       EXPECT_LT(label, data.dataset->classes());
@@ -129,8 +133,8 @@ TEST_F(Damage, Text) {
     c.context = 4;
     return c;
   };
-  damage(directory_, "t", ramp(600), config);
-  const std::string packed = read_all(directory_.write_gzip("packed.gz", ramp(600)));
+  damage(directory_, "t", ramp(300), config);
+  const std::string packed = read_all(directory_.write_gzip("packed.gz", ramp(300)));
   damage(directory_, "t.gz", packed, config);
 }
 

@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& path, bool regression = false) {
+DataConfig fann_config(const std::string& path, bool regression = false) {
   DataConfig config;
   config.kind = "fann";
   config.path = path;
@@ -14,7 +14,7 @@ DataConfig config_of(const std::string& path, bool regression = false) {
 TEST(Fann, TheLargestOutputIsTheClass) {
   const TemporaryDirectory directory;
   const Data data =
-      load_all(config_of(directory.write("t", "3 2 3\n1 2\n0 0 1\n3 4\n1 0 0\n5 6 0 1 0")));
+      load_all(fann_config(directory.write("t", "3 2 3\n1 2\n0 0 1\n3 4\n1 0 0\n5 6 0 1 0")));
   EXPECT_EQ(data.dataset->sample_shape(), std::vector<int64_t>{2});
   const Batch batch = gather_all(*data.dataset);
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{2, 0, 1}));
@@ -24,15 +24,15 @@ TEST(Fann, TheLargestOutputIsTheClass) {
 TEST(Fann, OneOutputIsTheClassOrTheNumber) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("t", "2 1 1\n7\n0.5\n8\n-1\n");
-  EXPECT_EQ(load_all(config_of(path)).dataset->class_names(),
+  EXPECT_EQ(load_all(fann_config(path)).dataset->class_names(),
             (std::vector<std::string>{"-1", "0.5"}));
-  EXPECT_EQ(gather_all(*load_all(config_of(path, true)).dataset).targets,
+  EXPECT_EQ(gather_all(*load_all(fann_config(path, true)).dataset).targets,
             (std::vector<float>{0.5F, -1}));
 }
 
 TEST(Fann, OneOfSeveralNumbersCanBeChosen) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("t", "2 1 2\n7\n1 2\n8\n3 4\n"), true);
+  DataConfig config = fann_config(directory.write("t", "2 1 2\n7\n1 2\n8\n3 4\n"), true);
   EXPECT_EQ(gather_all(*load_all(config).dataset).targets, (std::vector<float>{1, 3}));
   config.label = "1";
   EXPECT_EQ(gather_all(*load_all(config).dataset).targets, (std::vector<float>{2, 4}));
@@ -42,7 +42,7 @@ TEST(Fann, OneOfSeveralNumbersCanBeChosen) {
 
 TEST(Fann, ATestFileIsATestSet) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("train", "2 1 1\n1\n0\n2\n1\n"));
+  DataConfig config = fann_config(directory.write("train", "2 1 1\n1\n0\n2\n1\n"));
   config.test_path = directory.write("test", "1 1 1\n9\n1\n");
   EXPECT_EQ(load_all(config).splits.test, std::vector<uint32_t>{2});
   config.test_path = directory.write("test", "1 2 1\n9 9\n1\n");
@@ -52,7 +52,7 @@ TEST(Fann, ATestFileIsATestSet) {
 TEST(Fann, PromisesThatTheFileDoesNotKeepAreRefused) {
   const TemporaryDirectory directory;
   const auto refused = [&](const std::string& text, const std::vector<std::string>& parts) {
-    expect_data_error(config_of(directory.write("t", text)), parts);
+    expect_data_error(fann_config(directory.write("t", text)), parts);
   };
   refused("", {"t: the file is empty"});
   refused("\n", {"t: the file ends"});

@@ -34,6 +34,7 @@ class TemporaryDirectory {
   std::string path() const { return path_; }
   std::string write(const std::string& name, const std::string& content) const {
     const std::string file = path_ + "/" + name;
+    std::filesystem::remove(file);  // to replace a file may wait for the disk
     std::ofstream(file, std::ios::binary) << content;
     return file;
   }

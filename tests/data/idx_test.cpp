@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& images, const std::string& labels) {
+DataConfig idx_config(const std::string& images, const std::string& labels) {
   DataConfig config;
   config.kind = "idx";
   config.path = images;
@@ -16,8 +16,9 @@ TEST(Idx, ImagesBecomeFractionsInOrder) {
   for (const bool gzip : {false, true}) {
     const std::string images = idx(8, {4, 2, 3}, ramp(24)), labels = idx(8, {4}, {2, 0, 1, 2});
     const DataConfig config =
-        gzip ? config_of(directory.write_gzip("i.gz", images), directory.write_gzip("l.gz", labels))
-             : config_of(directory.write("i", images), directory.write("l", labels));
+        gzip
+            ? idx_config(directory.write_gzip("i.gz", images), directory.write_gzip("l.gz", labels))
+            : idx_config(directory.write("i", images), directory.write("l", labels));
     const Data data = load_all(config);
     EXPECT_EQ(data.dataset->size(), 4u);
     EXPECT_EQ(data.dataset->sample_shape(), (std::vector<int64_t>{1, 2, 3}));
@@ -32,8 +33,8 @@ TEST(Idx, ImagesBecomeFractionsInOrder) {
 
 TEST(Idx, GatherTakesAnyOrderAndRepeats) {
   const TemporaryDirectory directory;
-  const Data data = load_all(config_of(directory.write("i", idx(8, {4, 5}, ramp(20))),
-                                       directory.write("l", idx(8, {4}, {0, 1, 2, 3}))));
+  const Data data = load_all(idx_config(directory.write("i", idx(8, {4, 5}, ramp(20))),
+                                        directory.write("l", idx(8, {4}, {0, 1, 2, 3}))));
   Batch batch;
   batch.step = 9;
   data.dataset->gather(std::vector<uint32_t>{3, 0, 3}, batch);
@@ -55,8 +56,8 @@ TEST(Idx, FloatsAreReadBigEndian) {
   const TemporaryDirectory directory;
   const std::string one = {0x3f, static_cast<char>(0x80), 0, 0};
   const std::string minus_two = {static_cast<char>(0xc0), 0, 0, 0};
-  const Data data = load_all(config_of(directory.write("i", idx(13, {2, 1}, one + minus_two)),
-                                       directory.write("l", idx(8, {2}, {0, 1}))));
+  const Data data = load_all(idx_config(directory.write("i", idx(13, {2, 1}, one + minus_two)),
+                                        directory.write("l", idx(8, {2}, {0, 1}))));
   EXPECT_EQ(gather_all(*data.dataset).features, (std::vector<float>{1, -2}));
 }
 
@@ -64,7 +65,7 @@ TEST(Idx, AMessageNamesTheFileAndWhatIsWrong) {
   const TemporaryDirectory directory;
   const std::string labels = directory.write("labels", idx(8, {4}, {0, 1, 2, 3}));
   const auto expect = [&](const std::string& content, const std::vector<std::string>& parts) {
-    expect_data_error(config_of(directory.write("images", content), labels), parts);
+    expect_data_error(idx_config(directory.write("images", content), labels), parts);
   };
   expect(idx(8, {4, 2}, ramp(7)), {"images", "promises 8 bytes of values but there are 7"});
   expect(idx(8, {4, 200}, ramp(7)), {"images", "more values than the file can hold"});
@@ -83,16 +84,16 @@ TEST(Idx, AMessageNamesTheFileAndWhatIsWrong) {
 
 TEST(Idx, MissingFilesAndSettingsAreNamed) {
   const TemporaryDirectory directory;
-  expect_data_error(config_of(directory.path() + "/none", "x"), {"none", "no such file"});
-  expect_data_error(config_of(directory.path(), "x"), {"not a file"});
+  expect_data_error(idx_config(directory.path() + "/none", "x"), {"none", "no such file"});
+  expect_data_error(idx_config(directory.path(), "x"), {"not a file"});
   const std::string images = directory.write("i", idx(8, {1, 1}, "a"));
-  EXPECT_THROW(load_all(config_of(images, "")), ConfigError);
-  EXPECT_THROW(load_all(config_of("", "")), ConfigError);
+  EXPECT_THROW(load_all(idx_config(images, "")), ConfigError);
+  EXPECT_THROW(load_all(idx_config("", "")), ConfigError);
 }
 
 TEST(Idx, AGzipNameWithOtherContentIsRefused) {
   const TemporaryDirectory directory;
-  expect_data_error(config_of(directory.write("i.gz", idx(8, {1, 1}, "a")), "x"), {"gzip"});
+  expect_data_error(idx_config(directory.write("i.gz", idx(8, {1, 1}, "a")), "x"), {"gzip"});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& path, bool regression = false) {
+DataConfig libsvm_config(const std::string& path, bool regression = false) {
   DataConfig config;
   config.kind = "libsvm";
   config.path = path;
@@ -15,7 +15,7 @@ TEST(Libsvm, AbsentFeaturesAreZeroAndLabelsAreNumberedInOrder) {
   const TemporaryDirectory directory;
   const std::string text = "+1 1:0.5 3:-2 # a remark\n\n-1 2:1e1\r\n1 \t4:7\n-1\n";
   for (const std::string& path : {directory.write("t", text), directory.write_gzip("t.gz", text)}) {
-    const Data data = load_all(config_of(path));
+    const Data data = load_all(libsvm_config(path));
     EXPECT_EQ(data.dataset->sample_shape(), std::vector<int64_t>{4});
     EXPECT_EQ(data.dataset->class_names(), (std::vector<std::string>{"-1", "1"}));
     const Batch batch = gather_all(*data.dataset);
@@ -28,14 +28,14 @@ TEST(Libsvm, AbsentFeaturesAreZeroAndLabelsAreNumberedInOrder) {
 TEST(Libsvm, PredictsNumbersWhereAsked) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("t", "0.25 1:1\n-3e-2 1:2\n");
-  EXPECT_EQ(gather_all(*load_all(config_of(path, true)).dataset).targets,
+  EXPECT_EQ(gather_all(*load_all(libsvm_config(path, true)).dataset).targets,
             (std::vector<float>{0.25F, -0.03F}));
-  expect_data_error(config_of(path), {"t, line 1", "0.25", "task.data.regression"});
+  expect_data_error(libsvm_config(path), {"t, line 1", "0.25", "task.data.regression"});
 }
 
 TEST(Libsvm, ATestFileIsATestSetInTheSameFeatures) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("train", "0 1:1\n1 2:1\n2 1:3\n"));
+  DataConfig config = libsvm_config(directory.write("train", "0 1:1\n1 2:1\n2 1:3\n"));
   config.test_path = directory.write("test", "2 5:1\n");
   const Data data = load_all(config);
   EXPECT_EQ(data.splits.test, std::vector<uint32_t>{3});
@@ -47,7 +47,7 @@ TEST(Libsvm, ATestFileIsATestSetInTheSameFeatures) {
 TEST(Libsvm, ErrorsNameFileAndLine) {
   const TemporaryDirectory directory;
   const auto refused = [&](const std::string& text, const std::vector<std::string>& parts) {
-    expect_data_error(config_of(directory.write("t", "1 1:1\n" + text)), parts);
+    expect_data_error(libsvm_config(directory.write("t", "1 1:1\n" + text)), parts);
   };
   refused("x 1:1\n", {"t, line 2", "'x'", "not a finite number"});
   refused("1 1\n", {"t, line 2", "index:value"});
@@ -58,11 +58,11 @@ TEST(Libsvm, ErrorsNameFileAndLine) {
   refused("1 2:\n", {"not a finite number"});
   refused("1 2:1 2:3\n", {"index 2 follows index 2", "ascend"});
   refused("1 9000000:1\n", {"t, line 2", "index 9000000", "plausible"});
-  DataConfig keyed = config_of(directory.write("t", "1 4:1\n1 1099511627776:1\n"));
+  DataConfig keyed = libsvm_config(directory.write("t", "1 4:1\n1 1099511627776:1\n"));
   keyed.keys = (int64_t{1} << 40) - 1;
   expect_data_error(keyed, {"t, line 2", "1099511627775"});
-  expect_data_error(config_of(directory.write("t", "# nothing\n")), {"no rows"});
-  expect_data_error(config_of("/nowhere"), {"/nowhere"});
+  expect_data_error(libsvm_config(directory.write("t", "# nothing\n")), {"no rows"});
+  expect_data_error(libsvm_config("/nowhere"), {"/nowhere"});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& path) {
+DataConfig series_config(const std::string& path) {
   DataConfig config;
   config.kind = "series";
   config.path = path;
@@ -16,14 +16,14 @@ const std::string kText = "day,a,b\nmon,1,10\ntue,2,20\nwed,3,30\nthu,4,40\nfri,
 
 TEST(Series, RowsBeforePredictTheNext) {
   const TemporaryDirectory directory;
-  const Batch batch = gather_all(*load_all(config_of(directory.write("t", kText))).dataset);
+  const Batch batch = gather_all(*load_all(series_config(directory.write("t", kText))).dataset);
   EXPECT_EQ(batch.features, (std::vector<float>{10, 20, 20, 30, 30, 40}));
   EXPECT_EQ(batch.targets, (std::vector<float>{30, 40, 50}));
 }
 
 TEST(Series, SeveralColumnsCanPredictFurtherAhead) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("t", kText));
+  DataConfig config = series_config(directory.write("t", kText));
   config.columns = "b, a";
   config.horizon = 2;
   const Batch batch = gather_all(*load_all(config).dataset);
@@ -35,7 +35,7 @@ TEST(Series, TheFutureIsForTesting) {
   const TemporaryDirectory directory;
   std::string text = "b\n";
   for (int i = 0; i < 102; ++i) text += std::to_string(i) + "\n";
-  DataConfig config = config_of(directory.write("t", text));
+  DataConfig config = series_config(directory.write("t", text));
   config.validation = config.test = 0.2;
   const Splits splits = load_data(config, 1, "").splits;
   EXPECT_EQ(splits.train.back(), 63U);
@@ -46,7 +46,7 @@ TEST(Series, TheFutureIsForTesting) {
 
 TEST(Series, MistakesAreNamed) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("t", kText));
+  DataConfig config = series_config(directory.write("t", kText));
   config.label = "c";
   EXPECT_THROW(load_all(config), ConfigError);
   config.label = "";
@@ -59,7 +59,7 @@ TEST(Series, MistakesAreNamed) {
   config.columns = "";
   config.context = 5;
   expect_data_error(config, {"5 rows are too few", "task.data.context"});
-  expect_data_error(config_of(directory.write("t", "a,b\n1,2\n3\n")), {"line 3", "1 fields"});
+  expect_data_error(series_config(directory.write("t", "a,b\n1,2\n3\n")), {"line 3", "1 fields"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(int64_t samples) {
+DataConfig splits_config(int64_t samples) {
   DataConfig config;
   config.kind = "synthetic-classes";
   config.samples = samples;
@@ -14,7 +14,7 @@ DataConfig config_of(int64_t samples) {
 }
 
 TEST(Splits, PartitionTheSamplesByTheirShares) {
-  DataConfig config = config_of(1000);
+  DataConfig config = splits_config(1000);
   config.validation = 0.25;
   config.test = 0.2;
   const Splits splits = load_data(config, 1, "").splits;
@@ -31,21 +31,21 @@ TEST(Splits, PartitionTheSamplesByTheirShares) {
 }
 
 TEST(Splits, AreTheSameForEverySeed) {
-  const Splits one = load_data(config_of(500), 1, "").splits;
-  const Splits other = load_data(config_of(500), 99, "").splits;
+  const Splits one = load_data(splits_config(500), 1, "").splits;
+  const Splits other = load_data(splits_config(500), 99, "").splits;
   EXPECT_EQ(one.train, other.train);
   EXPECT_EQ(one.validation, other.validation);
   EXPECT_EQ(one.test, other.test);
 }
 
 TEST(Splits, AreNotInTheOrderOfTheFile) {
-  const Splits splits = load_data(config_of(500), 1, "").splits;
+  const Splits splits = load_data(splits_config(500), 1, "").splits;
   EXPECT_LT(splits.validation.front(), 100u);
   EXPECT_GT(splits.validation.back(), 400u);
 }
 
 TEST(Splits, ALimitAppliesToEachAndKeepsTheMembers) {
-  DataConfig config = config_of(500);
+  DataConfig config = splits_config(500);
   const Splits all = load_data(config, 1, "").splits;
   config.limit = 20;
   const Splits few = load_data(config, 1, "").splits;
@@ -58,7 +58,7 @@ TEST(Splits, ALimitAppliesToEachAndKeepsTheMembers) {
 }
 
 TEST(Splits, ASmallShareIsAtLeastOneSampleAndZeroIsNone) {
-  DataConfig config = config_of(5);
+  DataConfig config = splits_config(5);
   config.validation = config.test = 0.01;
   Splits splits = load_data(config, 1, "").splits;
   EXPECT_EQ(splits.validation.size(), 1u);
@@ -69,7 +69,7 @@ TEST(Splits, ASmallShareIsAtLeastOneSampleAndZeroIsNone) {
 }
 
 TEST(Splits, NothingLeftToTrainOnIsRefused) {
-  DataConfig config = config_of(5);
+  DataConfig config = splits_config(5);
   config.validation = 1;
   EXPECT_THROW(load_data(config, 1, ""), ConfigError);
 }

@@ -17,7 +17,7 @@ std::string table(int rows) {
   return text;
 }
 
-DataConfig config_of(const std::string& path) {
+DataConfig standardise_config(const std::string& path) {
   DataConfig config;
   config.kind = "csv";
   config.path = path;
@@ -28,7 +28,7 @@ DataConfig config_of(const std::string& path) {
 
 TEST(Standardise, TrainingFeaturesGetMeanZeroAndDeviationOne) {
   const TemporaryDirectory directory;
-  const Data data = load_data(config_of(directory.write("t.csv", table(400))), 1, "");
+  const Data data = load_data(standardise_config(directory.write("t.csv", table(400))), 1, "");
   Batch batch;
   data.dataset->gather(data.splits.train, batch);
   for (size_t column = 0; column < 3; ++column) {
@@ -46,13 +46,13 @@ TEST(Standardise, TrainingFeaturesGetMeanZeroAndDeviationOne) {
 // What is tested on must not have a say: a test sample that is far out changes nothing.
 TEST(Standardise, NothingLeaksFromTheOtherSplits) {
   const TemporaryDirectory directory;
-  const Data plain = load_data(config_of(directory.write("t.csv", table(40))), 1, "");
+  const Data plain = load_data(standardise_config(directory.write("t.csv", table(40))), 1, "");
   const uint32_t outlier = plain.splits.test.front();
   std::string text = table(40);
   size_t line = 0;
   for (uint32_t i = 0; i < outlier; ++i) line = text.find('\n', line) + 1;
   text.insert(line, "99999");
-  const Data changed = load_data(config_of(directory.write("u.csv", text)), 1, "");
+  const Data changed = load_data(standardise_config(directory.write("u.csv", text)), 1, "");
   Batch before, after;
   plain.dataset->gather(plain.splits.train, before);
   changed.dataset->gather(changed.splits.train, after);
@@ -63,7 +63,7 @@ TEST(Standardise, NothingLeaksFromTheOtherSplits) {
 
 TEST(Standardise, PredictionsUseTheScalesOfTheTraining) {
   const TemporaryDirectory directory;
-  const DataConfig config = config_of(directory.write("t.csv", table(40)));
+  const DataConfig config = standardise_config(directory.write("t.csv", table(40)));
   const Data data = load_data(config, 1, "");
   const PredictionData again = load_for_prediction(config, config.path, "", *data.dataset);
   EXPECT_EQ(gather_all(*again.dataset).features, gather_all(*data.dataset).features);

@@ -5,7 +5,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const char* kind) {
+DataConfig synthetic_config(const char* kind) {
   DataConfig config;
   config.kind = kind;
   config.samples = 2000;
@@ -15,7 +15,7 @@ DataConfig config_of(const char* kind) {
 }
 
 TEST(Synthetic, LinearTargetsFollowTheOptimum) {
-  DataConfig config = config_of("synthetic-linear");
+  DataConfig config = synthetic_config("synthetic-linear");
   for (const double noise : {0.0, 0.5}) {
     config.noise = noise;
     const Data data = load_data(config, 3, "");
@@ -37,7 +37,7 @@ TEST(Synthetic, LinearTargetsFollowTheOptimum) {
 
 // A mean of 2,000 products has a deviation of at most sqrt(2 / 2000); five of them are 0.16.
 TEST(Synthetic, FeaturesOfAGroupAreCorrelatedAndSomeMatter) {
-  DataConfig config = config_of("synthetic-linear");
+  DataConfig config = synthetic_config("synthetic-linear");
   config.correlation = 0.8;
   config.group = 3;
   config.informative = 2;
@@ -56,7 +56,7 @@ TEST(Synthetic, FeaturesOfAGroupAreCorrelatedAndSomeMatter) {
 }
 
 TEST(Synthetic, ClassesAreBalancedAndNearTheirCentre) {
-  const Data data = load_data(config_of("synthetic-classes"), 3, "");
+  const Data data = load_data(synthetic_config("synthetic-classes"), 3, "");
   const Batch batch = gather_all(*data.dataset);
   std::vector<double> mean(4 * 6);
   std::vector<int> count(4);
@@ -74,7 +74,7 @@ TEST(Synthetic, ClassesAreBalancedAndNearTheirCentre) {
 
 TEST(Synthetic, ASeedGivesTheSameDataAndAnotherGivesOther) {
   for (const char* kind : {"synthetic-linear", "synthetic-classes"}) {
-    const DataConfig config = config_of(kind);
+    const DataConfig config = synthetic_config(kind);
     const Batch one = gather_all(*load_data(config, 3, "").dataset);
     EXPECT_EQ(one.features, gather_all(*load_data(config, 3, "").dataset).features);
     EXPECT_NE(one.features, gather_all(*load_data(config, 4, "").dataset).features);
@@ -83,7 +83,7 @@ TEST(Synthetic, ASeedGivesTheSameDataAndAnotherGivesOther) {
 
 TEST(Synthetic, ALargerSetStartsWithTheSmaller) {
   for (const char* kind : {"synthetic-linear", "synthetic-classes"}) {
-    DataConfig config = config_of(kind);
+    DataConfig config = synthetic_config(kind);
     const Batch large = gather_all(*load_data(config, 3, "").dataset);
     config.samples = 100;
     const Batch small = gather_all(*load_data(config, 3, "").dataset);
@@ -92,7 +92,7 @@ TEST(Synthetic, ALargerSetStartsWithTheSmaller) {
 }
 
 TEST(Synthetic, MoreThanFitsIsRefusedBeforeMemoryIsTaken) {
-  DataConfig config = config_of("synthetic-linear");
+  DataConfig config = synthetic_config("synthetic-linear");
   config.samples = int64_t{1} << 31;
   config.features = int64_t{1} << 24;
   EXPECT_THROW(load_data(config, 1, ""), ConfigError);

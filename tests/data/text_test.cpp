@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& path, int64_t context) {
+DataConfig text_config(const std::string& path, int64_t context) {
   DataConfig config;
   config.kind = "text";
   config.path = path;
@@ -15,7 +15,7 @@ TEST(Text, TheContextPredictsTheNextCharacter) {
   const TemporaryDirectory directory;
   const std::string text = "abcabd\n";
   for (const std::string& path : {directory.write("t", text), directory.write_gzip("t.gz", text)}) {
-    const Data data = load_all(config_of(path, 2));
+    const Data data = load_all(text_config(path, 2));
     EXPECT_EQ(data.dataset->size(), 5u);
     EXPECT_EQ(data.dataset->classes(), 5);
     EXPECT_EQ(data.dataset->class_names(), (std::vector<std::string>{"\\x0a", "a", "b", "c", "d"}));
@@ -33,7 +33,7 @@ TEST(Text, TheContextPredictsTheNextCharacter) {
 // Neighbouring samples share characters, so a random split would test on what was trained on.
 TEST(Text, SplitsAreContiguous) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("t", ramp(1008)), 8);
+  DataConfig config = text_config(directory.write("t", ramp(1008)), 8);
   config.validation = config.test = 0.1;
   const Splits splits = load_data(config, 1, "").splits;
   EXPECT_EQ(splits.train.size(), 810u);
@@ -45,7 +45,7 @@ TEST(Text, SplitsAreContiguous) {
 
 TEST(Text, ATextShorterThanTheContextIsRefused) {
   const TemporaryDirectory directory;
-  expect_data_error(config_of(directory.write("t", "abc"), 8),
+  expect_data_error(text_config(directory.write("t", "abc"), 8),
                     {"3 characters", "task.data.context"});
 }
 

@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-DataConfig config_of(const std::string& path, int64_t context) {
+DataConfig tokens_config(const std::string& path, int64_t context) {
   DataConfig config;
   config.kind = "tokens";
   config.path = path;
@@ -13,7 +13,7 @@ DataConfig config_of(const std::string& path, int64_t context) {
 
 TEST(Tokens, EachPositionIsAnsweredByTheCharacterAfterIt) {
   const TemporaryDirectory directory;
-  const Data data = load_all(config_of(directory.write("t", "abcabdab"), 3));
+  const Data data = load_all(tokens_config(directory.write("t", "abcabdab"), 3));
   EXPECT_EQ(data.dataset->size(), 2U);  // the last two characters do not fill a window
   EXPECT_EQ(data.dataset->sample_shape(), std::vector<int64_t>{3});
   EXPECT_EQ(data.dataset->answers_per_sample(), 3);
@@ -25,13 +25,13 @@ TEST(Tokens, EachPositionIsAnsweredByTheCharacterAfterIt) {
 
 TEST(Tokens, TheLastCharacterCanAnswer) {
   const TemporaryDirectory directory;
-  EXPECT_EQ(load_all(config_of(directory.write("t", "abcabda"), 3)).dataset->size(), 2U);
-  EXPECT_EQ(load_all(config_of(directory.write("t", "abcabd"), 3)).dataset->size(), 1U);
+  EXPECT_EQ(load_all(tokens_config(directory.write("t", "abcabda"), 3)).dataset->size(), 2U);
+  EXPECT_EQ(load_all(tokens_config(directory.write("t", "abcabd"), 3)).dataset->size(), 1U);
 }
 
 TEST(Tokens, SplitsAreContiguousBlocksOfTheText) {
   const TemporaryDirectory directory;
-  DataConfig config = config_of(directory.write("t", ramp(1001)), 10);
+  DataConfig config = tokens_config(directory.write("t", ramp(1001)), 10);
   config.validation = config.test = 0.1;
   const Splits splits = load_data(config, 1, "").splits;
   EXPECT_EQ(splits.train.size(), 81U);
@@ -42,7 +42,7 @@ TEST(Tokens, SplitsAreContiguousBlocksOfTheText) {
 
 TEST(Tokens, AShortTextIsRefused) {
   const TemporaryDirectory directory;
-  expect_data_error(config_of(directory.write("t", "abc"), 8), {"3 characters", "context"});
+  expect_data_error(tokens_config(directory.write("t", "abc"), 8), {"3 characters", "context"});
 }
 
 }  // namespace

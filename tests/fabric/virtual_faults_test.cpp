@@ -5,7 +5,7 @@
 namespace tutti {
 namespace {
 
-Tag tag(uint64_t step) { return Tag(Purpose::kGradient, step); }
+Tag gradient_tag(uint64_t step) { return Tag(Purpose::kGradient, step); }
 
 FaultConfig fault(const char* kind, double at_s, std::vector<int64_t> nodes) {
   FaultConfig config;
@@ -33,7 +33,7 @@ TEST(VirtualFaults, ACrashIsNoticedAtItsTime) {
   const VirtualRun run = simulate(config, [](Node& node) {
     if (node.endpoint().rank() == 1) node.clock().charge({100e9, 0});
     std::vector<std::byte> buffer(8);
-    Handle handle = node.endpoint().receive(1, tag(1), buffer);
+    Handle handle = node.endpoint().receive(1, gradient_tag(1), buffer);
     const Completion completion = node.endpoint().wait(handle, kForever);
     in_body(completion.state == State::kPeerLost);
     return time_now(node);
@@ -68,8 +68,8 @@ TEST(VirtualFaults, TransfersOutlastAShortCut) {
     config.faults[0].duration_s = 0.3;
     const VirtualRun run = simulate(config, [](Node& node) -> std::string {
       std::vector<std::byte> buffer(95'700'000);
-      if (node.endpoint().rank() == 0) send(node, 1, tag(1), buffer);
-      if (node.endpoint().rank() == 1) receive(node, 0, tag(1), buffer);
+      if (node.endpoint().rank() == 0) send(node, 1, gradient_tag(1), buffer);
+      if (node.endpoint().rank() == 1) receive(node, 0, gradient_tag(1), buffer);
       in_body(!node.membership().next_event());
       return time_now(node);
     });
@@ -85,8 +85,8 @@ TEST(VirtualFaults, ADeadLinkCutsItsNodeOff) {
     const std::string seen = losses_until(node, 3);
     if (node.endpoint().rank() == 1) return seen;
     std::vector<std::byte> buffer(8);  // the others still have each other
-    send(node, 2 - node.endpoint().rank(), tag(1), buffer);
-    receive(node, 2 - node.endpoint().rank(), tag(1), buffer);
+    send(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
+    receive(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
     return seen;
   });
   EXPECT_EQ(run.result(0), "-1@1.5 ");
@@ -104,13 +104,13 @@ TEST(VirtualFaults, APartitionSplitsTheCluster) {
       const Rank self = node.endpoint().rank();
       std::vector<std::byte> buffer(200'000);
       node.clock().sleep(0.6);  // now it is cut, and nobody knows
-      Handle across = node.endpoint().send((self + 2) % 4, tag(1), buffer);
+      Handle across = node.endpoint().send((self + 2) % 4, gradient_tag(1), buffer);
       in_body(node.endpoint().wait(across, kForever).state == State::kPeerLost);
       std::string seen = fmt::format("{} ", node.clock().now());
       seen += losses_until(node, 4);
-      Handle sent = node.endpoint().send(self ^ 1, tag(2), buffer);
+      Handle sent = node.endpoint().send(self ^ 1, gradient_tag(2), buffer);
       std::vector<std::byte> in(200'000);
-      receive(node, self ^ 1, tag(2), in);
+      receive(node, self ^ 1, gradient_tag(2), in);
       finish(node, sent);
       return seen;
     });
@@ -133,7 +133,7 @@ TEST(VirtualDeadlock, IsAnErrorWithItsWaitForGraph) {
     if (self == 3) return "done";
     std::vector<std::byte> buffer(8);
     node.clock().sleep(1);
-    Handle handle = node.endpoint().receive((self + 1) % 3, tag(3), buffer);
+    Handle handle = node.endpoint().receive((self + 1) % 3, gradient_tag(3), buffer);
     node.endpoint().wait(handle, kForever);
     return "never";
   });
@@ -151,7 +151,7 @@ TEST(VirtualDeadlock, IsAnErrorWithItsWaitForGraph) {
 TEST(VirtualDeadlock, OfLargeSendsThatNobodyReceives) {
   const VirtualRun run = simulate(virtual_cluster(2), [](Node& node) -> std::string {
     std::vector<std::byte> buffer(kEagerBytes + 1);
-    Handle handle = node.endpoint().send(1 - node.endpoint().rank(), tag(5), buffer);
+    Handle handle = node.endpoint().send(1 - node.endpoint().rank(), gradient_tag(5), buffer);
     node.endpoint().wait(handle, kForever);
     return "never";
   });
@@ -163,7 +163,7 @@ TEST(VirtualDeadlock, OfLargeSendsThatNobodyReceives) {
 TEST(VirtualDeadlock, ADeadlineIsNone) {
   const VirtualRun run = simulate(virtual_cluster(2), [](Node& node) -> std::string {
     std::vector<std::byte> buffer(8);
-    Handle handle = node.endpoint().receive(1 - node.endpoint().rank(), tag(5), buffer);
+    Handle handle = node.endpoint().receive(1 - node.endpoint().rank(), gradient_tag(5), buffer);
     in_body(node.endpoint().wait(handle, 7).state == State::kTimedOut);
     return time_now(node);
   });
@@ -190,8 +190,9 @@ std::string ring(Node& node, bool planted) {
   for (uint64_t step = 0; step < 40; ++step) {
     node.clock().charge({1e6, 1e5});
     const uint64_t expected = planted && self == 0 && step == 20 ? 1000 : step;
-    Handle received = node.endpoint().receive((self + nodes - 1) % nodes, tag(expected), in);
-    Handle sent = node.endpoint().send((self + 1) % nodes, tag(step), out);
+    Handle received =
+        node.endpoint().receive((self + nodes - 1) % nodes, gradient_tag(expected), in);
+    Handle sent = node.endpoint().send((self + 1) % nodes, gradient_tag(step), out);
     for (Handle* handle : {&received, &sent})
       require_done(node, node.endpoint().wait(*handle, kForever));
   }

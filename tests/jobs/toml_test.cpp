@@ -16,6 +16,7 @@ using namespace testing_support;
 class Toml : public testing::Test {
  protected:
   Job load(const std::string& text) {
+    std::filesystem::remove(folder_ / "job.toml");  // to replace a file may wait for the disk
     write_file(folder_ / "job.toml", text);
     return load_job(folder_ / "job.toml", {});
   }

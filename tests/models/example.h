@@ -12,6 +12,14 @@
 
 namespace tutti {
 
+// What tests of every model run with.
+struct ModelCase {
+  const char* name;
+  ModelConfig config;
+  std::vector<int64_t> shape;
+  int64_t classes;
+};
+
 struct Example {
   Example(const ModelConfig& config, const std::vector<int64_t>& shape, int64_t classes,
           uint64_t seed = 1, int threads = 1)

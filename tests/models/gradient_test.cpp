@@ -10,14 +10,7 @@
 namespace tutti {
 namespace {
 
-struct Case {
-  const char* name;
-  ModelConfig config;
-  std::vector<int64_t> shape;
-  int64_t classes;
-};
-
-class EveryModel : public testing::TestWithParam<Case> {};
+class EveryModel : public testing::TestWithParam<ModelCase> {};
 
 // The model rounds to float: a sum of k products is off by about sqrt(k) * 6e-8 of its size, and
 // k is at most 1,000 here. 2e-5 of the largest value is ten times that.
@@ -35,7 +28,7 @@ double largest(const std::vector<double>& values) {
 
 // Away from the start, where the factors of norms are all one and some biases zero: there a
 // forgotten factor would not show.
-Example moved(const Case& c) {
+Example moved(const ModelCase& c) {
   Example example(c.config, c.shape, c.classes);
   Random random(5, Stream::kTest);
   for (float& value : example.parameters) value += static_cast<float>(0.1 * random.normal());
@@ -111,44 +104,45 @@ TEST_P(EveryModel, GradientMatchesFiniteDifferences) {
 INSTANTIATE_TEST_SUITE_P(
     Models, EveryModel,
     testing::Values(
-        Case{"linear", {.kind = "linear"}, {6}, 0},
-        Case{"linear_l1", {.kind = "linear", .l2 = 0.1, .l1 = 0.3}, {12}, 0},
-        Case{"linear_image_l2", {.kind = "linear", .l2 = 0.1}, {2, 3, 2}, 0},
-        Case{"logistic", {.kind = "logistic"}, {9}, 4},
-        Case{"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},
-        Case{"mlp", {.kind = "mlp", .hidden = {7}}, {5}, 3},
-        Case{"mlp_regression", {.kind = "mlp", .hidden = {8}}, {5}, 0},
-        Case{"mlp_deep", {.kind = "mlp", .hidden = {9, 6}, .dropout = 0.3}, {2, 4}, 3},
-        Case{"lenet",
-             {.kind = "lenet", .channels = {3, 4}, .hidden = {6}, .dropout = 0.4},
-             {1, 20, 20},
-             3},
-        Case{"lenet_colour_odd",
-             {.kind = "lenet", .channels = {2, 3}, .hidden = {7, 5}, .dropout = 0.25},
-             {3, 21, 18},
-             4},
-        Case{"lenet_wide",
-             {.kind = "lenet", .channels = {9, 17}, .hidden = {6}, .dropout = 0},
-             {1, 16, 16},
-             2},
-        Case{"lenet_classic",
-             {.kind = "lenet", .channels = {6, 16}, .hidden = {12, 8}, .dropout = 0},
-             {1, 20, 20},
-             3},
-        Case{"resnet20",
-             {.kind = "resnet20", .channels = {4, 8, 12}, .blocks = 2, .groups = 2},
-             {3, 8, 8},
-             3},
-        Case{"resnet20_odd",
-             {.kind = "resnet20", .channels = {6, 9}, .blocks = 1, .groups = 3},
-             {1, 7, 5},
-             4},
-        Case{"transformer", {.kind = "transformer", .width = 8, .depth = 2, .heads = 2}, {7}, 5},
-        Case{"transformer_dropout",
-             {.kind = "transformer", .dropout = 0.3, .width = 6, .depth = 1, .heads = 3},
-             {4},
-             9}),
-    [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
+        ModelCase{"linear", {.kind = "linear"}, {6}, 0},
+        ModelCase{"linear_l1", {.kind = "linear", .l2 = 0.1, .l1 = 0.3}, {12}, 0},
+        ModelCase{"linear_image_l2", {.kind = "linear", .l2 = 0.1}, {2, 3, 2}, 0},
+        ModelCase{"logistic", {.kind = "logistic"}, {9}, 4},
+        ModelCase{"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},
+        ModelCase{"mlp", {.kind = "mlp", .hidden = {7}}, {5}, 3},
+        ModelCase{"mlp_regression", {.kind = "mlp", .hidden = {8}}, {5}, 0},
+        ModelCase{"mlp_deep", {.kind = "mlp", .hidden = {9, 6}, .dropout = 0.3}, {2, 4}, 3},
+        ModelCase{"lenet",
+                  {.kind = "lenet", .channels = {3, 4}, .hidden = {6}, .dropout = 0.4},
+                  {1, 20, 20},
+                  3},
+        ModelCase{"lenet_colour_odd",
+                  {.kind = "lenet", .channels = {2, 3}, .hidden = {7, 5}, .dropout = 0.25},
+                  {3, 21, 18},
+                  4},
+        ModelCase{"lenet_wide",
+                  {.kind = "lenet", .channels = {9, 17}, .hidden = {6}, .dropout = 0},
+                  {1, 16, 16},
+                  2},
+        ModelCase{"lenet_classic",
+                  {.kind = "lenet", .channels = {6, 16}, .hidden = {12, 8}, .dropout = 0},
+                  {1, 20, 20},
+                  3},
+        ModelCase{"resnet20",
+                  {.kind = "resnet20", .channels = {4, 8, 12}, .blocks = 2, .groups = 2},
+                  {3, 8, 8},
+                  3},
+        ModelCase{"resnet20_odd",
+                  {.kind = "resnet20", .channels = {6, 9}, .blocks = 1, .groups = 3},
+                  {1, 7, 5},
+                  4},
+        ModelCase{
+            "transformer", {.kind = "transformer", .width = 8, .depth = 2, .heads = 2}, {7}, 5},
+        ModelCase{"transformer_dropout",
+                  {.kind = "transformer", .dropout = 0.3, .width = 6, .depth = 1, .heads = 3},
+                  {4},
+                  9}),
+    [](const testing::TestParamInfo<ModelCase>& c) { return c.param.name; });
 
 }  // namespace
 }  // namespace tutti

@@ -14,14 +14,7 @@
 namespace tutti {
 namespace {
 
-struct Case {
-  const char* name;
-  ModelConfig config;
-  std::vector<int64_t> shape;
-  int64_t classes;
-};
-
-const Case kCases[] = {
+const ModelCase kShardCases[] = {
     {"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 5},
     {"mlp", {.kind = "mlp", .hidden = {9, 6, 8}, .dropout = 0.3}, {5}, 4},
     {"mlp_three", {.kind = "mlp", .hidden = {16, 12}, .dropout = 0.5}, {7}, 6},
@@ -88,7 +81,7 @@ struct Together {
   std::vector<Evaluation> measured;
 };
 
-class EveryShard : public testing::TestWithParam<Case> {
+class EveryShard : public testing::TestWithParam<ModelCase> {
  protected:
   static Example example() {
     return Example(GetParam().config, GetParam().shape, GetParam().classes);
@@ -221,8 +214,8 @@ TEST_P(EveryShard, CanBeCutIntoStagesBetweenRegions) {
   EXPECT_EQ(own, expected.gradients);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryShard, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, EveryShard, testing::ValuesIn(kShardCases),
+                         [](const testing::TestParamInfo<ModelCase>& c) { return c.param.name; });
 
 }  // namespace
 }  // namespace tutti

@@ -12,14 +12,7 @@
 namespace tutti {
 namespace {
 
-struct Case {
-  const char* name;
-  ModelConfig config;
-  std::vector<int64_t> shape;
-  int64_t classes;
-};
-
-const Case kCases[] = {
+const ModelCase kStageCases[] = {
     {"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},
     {"linear", {.kind = "linear"}, {6}, 0},
     {"mlp", {.kind = "mlp", .hidden = {9, 6, 8}, .dropout = 0.3}, {5}, 3},
@@ -84,7 +77,7 @@ std::vector<std::vector<size_t>> ways_to_cut(const Architecture& architecture) {
   return ways;
 }
 
-class EveryStage : public testing::TestWithParam<Case> {
+class EveryStage : public testing::TestWithParam<ModelCase> {
  protected:
   static Example example() {
     return Example(GetParam().config, GetParam().shape, GetParam().classes);
@@ -184,8 +177,8 @@ TEST_P(EveryStage, CanRepeatAForwardPass) {
   EXPECT_EQ(example.gradients, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryStage, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, EveryStage, testing::ValuesIn(kStageCases),
+                         [](const testing::TestParamInfo<ModelCase>& c) { return c.param.name; });
 
 }  // namespace
 }  // namespace tutti

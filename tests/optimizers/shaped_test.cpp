@@ -10,14 +10,14 @@
 namespace tutti {
 namespace {
 
-OptimizerConfig config_of(std::string_view kind) {
+OptimizerConfig shaped_config(std::string_view kind) {
   OptimizerConfig config;
   config.kind = kind;
   config.root_every = 1;
   return config;
 }
 
-std::vector<float> random_values(size_t size, uint32_t sequence) {
+std::vector<float> random_matrix(size_t size, uint32_t sequence) {
   Random random(6, Stream::kTest, sequence);
   std::vector<float> values(size);
   for (float& value : values) value = static_cast<float>(random.normal());
@@ -38,14 +38,14 @@ Layout one_tensor(std::vector<int64_t> shape) {
 
 TEST(Lamb, TheStepOfEachTensorIsAsLongAsTheRateTimesTheTensor) {
   const Layout layout(17, {{{2, 5}, {0, 10}}, {{7}, {10, 17}}});
-  OptimizerConfig config = config_of("lamb");
+  OptimizerConfig config = shaped_config("lamb");
   config.weight_decay = 0.1;
   const auto optimizer = make_optimizer(config, layout);
-  std::vector<float> x = random_values(17, 0);
+  std::vector<float> x = random_matrix(17, 0);
   for (size_t i = 10; i < 17; ++i) x[i] *= 1000;
   for (uint32_t step = 1; step <= 5; ++step) {
     const std::vector<float> before = x;
-    optimizer->step(x, random_values(17, step), 0.01);
+    optimizer->step(x, random_matrix(17, step), 0.01);
     std::vector<float> moved(17);
     for (size_t i = 0; i < 17; ++i) moved[i] = x[i] - before[i];
     for (const Tensor& tensor : layout.tensors) {
@@ -59,7 +59,7 @@ TEST(Lamb, TheStepOfEachTensorIsAsLongAsTheRateTimesTheTensor) {
 
 // The first step of Adam is the sign of the gradient: |u| = sqrt(size), and |x| = 5.
 TEST(Lamb, AFirstStepHasItsClosedForm) {
-  const auto optimizer = make_optimizer(config_of("lamb"), 2);
+  const auto optimizer = make_optimizer(shaped_config("lamb"), 2);
   std::vector<float> x = {3, -4};
   optimizer->step(x, std::vector<float>{0.25f, 8}, 0.1);
   EXPECT_NEAR(x[0], 3 - 0.1 * 5 / std::sqrt(2), 1e-6);
@@ -67,7 +67,7 @@ TEST(Lamb, AFirstStepHasItsClosedForm) {
 }
 
 TEST(Lamb, ATensorOfZerosMovesByThePlainRate) {
-  const auto optimizer = make_optimizer(config_of("lamb"), 3);
+  const auto optimizer = make_optimizer(shaped_config("lamb"), 3);
   std::vector<float> x(3);
   optimizer->step(x, std::vector<float>{1, -2, 3}, 0.1);
   EXPECT_NEAR(x[0], -0.1, 1e-6);
@@ -76,14 +76,14 @@ TEST(Lamb, ATensorOfZerosMovesByThePlainRate) {
 
 // A diagonal gradient has diagonal moments: Shampoo is AdaGrad with eps under the root.
 TEST(Shampoo, OnDiagonalGradientsIsAdagrad) {
-  OptimizerConfig config = config_of("shampoo");
+  OptimizerConfig config = shaped_config("shampoo");
   config.eps = 0.5;
   const auto optimizer = make_optimizer(config, one_tensor({3, 3}));
   std::vector<float> x(9);
   double expected[3] = {}, sums[3] = {0.5, 0.5, 0.5};
   for (uint32_t step = 0; step < 10; ++step) {
     std::vector<float> g(9);
-    const std::vector<float> diagonal = random_values(3, step);
+    const std::vector<float> diagonal = random_matrix(3, step);
     for (size_t i = 0; i < 3; ++i) {
       g[4 * i] = diagonal[i];
       sums[i] += double{diagonal[i]} * double{diagonal[i]};
@@ -104,11 +104,11 @@ TEST(Shampoo, AFirstStepAlongAProductOfVectorsHasItsClosedForm) {
     size_t after = layout.size;
     uint32_t sequence = 0;
     for (const int64_t length : shape) {
-      const std::vector<float> factor = random_values(static_cast<size_t>(length), ++sequence);
+      const std::vector<float> factor = random_matrix(static_cast<size_t>(length), ++sequence);
       after /= static_cast<size_t>(length);
       for (size_t i = 0; i < g.size(); ++i) g[i] *= factor[i / after % factor.size()];
     }
-    OptimizerConfig config = config_of("shampoo");
+    OptimizerConfig config = shaped_config("shampoo");
     config.eps = 0.01;
     std::vector<float> x(layout.size);
     make_optimizer(config, layout)->step(x, g, 1);
@@ -120,13 +120,13 @@ TEST(Shampoo, AFirstStepAlongAProductOfVectorsHasItsClosedForm) {
 
 // Beyond the largest dimension the diagonal alone is kept: for a vector that is AdaGrad.
 TEST(Shampoo, LongDimensionsKeepTheDiagonal) {
-  OptimizerConfig config = config_of("shampoo");
+  OptimizerConfig config = shaped_config("shampoo");
   config.largest_dimension = 5;
   const auto optimizer = make_optimizer(config, 6);
   std::vector<float> x(6);
   std::vector<double> expected(6), sums(6, config.eps);
   for (uint32_t step = 0; step < 10; ++step) {
-    const std::vector<float> g = random_values(6, step);
+    const std::vector<float> g = random_matrix(6, step);
     optimizer->step(x, g, 0.1);
     for (size_t i = 0; i < 6; ++i) {
       sums[i] += double{g[i]} * double{g[i]};
@@ -134,11 +134,11 @@ TEST(Shampoo, LongDimensionsKeepTheDiagonal) {
     }
   }
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(x[i], expected[i], 1e-6);
-  EXPECT_LT(optimizer_cost(config, 6).values, optimizer_cost(config_of("shampoo"), 6).values);
+  EXPECT_LT(optimizer_cost(config, 6).values, optimizer_cost(shaped_config("shampoo"), 6).values);
 }
 
 TEST(Shampoo, RootsAreKeptBetweenTheStepsThatTakeThem) {
-  OptimizerConfig config = config_of("shampoo");
+  OptimizerConfig config = shaped_config("shampoo");
   config.root_every = 3;
   const auto optimizer = make_optimizer(config, 1);
   std::vector<float> x(1);
@@ -154,10 +154,10 @@ TEST(Shampoo, RootsAreKeptBetweenTheStepsThatTakeThem) {
 TEST(Shampoo, StateIsWhatTheCostSays) {
   const Layout layout(74, {{{6, 5, 2}, {0, 60}}, {{14}, {60, 74}}});
   size_t values = 0;
-  const auto optimizer = make_optimizer(config_of("shampoo"), layout);
+  const auto optimizer = make_optimizer(shaped_config("shampoo"), layout);
   for (const auto part : optimizer->state()) values += part.size();
   EXPECT_EQ(values, 4u * (36 + 25 + 4 + 196) + 1);
-  EXPECT_EQ(optimizer_cost(config_of("shampoo"), layout).values,
+  EXPECT_EQ(optimizer_cost(shaped_config("shampoo"), layout).values,
             static_cast<double>(values - 1 + 4 * 60));
 }
 
@@ -166,9 +166,9 @@ TEST(Shampoo, StateIsWhatTheCostSays) {
 TEST(ShapedOptimizers, ComeToTheMinimumOfAQuadratic) {
   for (const char* kind : {"lamb", "shampoo"}) {
     const Layout layout(24, {{{4, 3}, {0, 12}}, {{12}, {12, 24}}});
-    const auto optimizer = make_optimizer(config_of(kind), layout);
-    const std::vector<float> minimum = random_values(24, 50);
-    std::vector<float> x = random_values(24, 51), g(24);
+    const auto optimizer = make_optimizer(shaped_config(kind), layout);
+    const std::vector<float> minimum = random_matrix(24, 50);
+    std::vector<float> x = random_matrix(24, 51), g(24);
     constexpr int kSteps = 3000;
     for (int step = 0; step < kSteps; ++step) {
       for (size_t i = 0; i < 24; ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing_support;
 
-Settings mlp_task() {
+Settings deep_task() {
   return {"task.data.kind=synthetic-classes",
           "task.data.samples=480",
           "task.data.features=16",
@@ -41,7 +41,7 @@ Settings hybrid(const std::string& data, const std::string& stages, const std::s
 // Stages change nothing, and neither does the fabric: with as many shards and micro-batches the
 // bits are the same.
 TEST(Hybrid, OfTheSameShardsIsTheSameBitByBit) {
-  const Settings task = mlp_task() + Settings{"strategy.micro_batches=4"};
+  const Settings task = deep_task() + Settings{"strategy.micro_batches=4"};
   const std::string expected = checksum(task + hybrid("1", "1", "2", 2, "virtual"));
   EXPECT_EQ(checksum(task + hybrid("1", "2", "2", 4, "virtual")), expected);
   EXPECT_EQ(checksum(task + hybrid("1", "2", "2", 4, "process")), expected);
@@ -56,7 +56,7 @@ TEST(Hybrid, OfTheSameShardsIsTheSameBitByBit) {
 }
 
 TEST(Hybrid, WithoutShardsIsAPipelineBitByBit) {
-  const Settings task = mlp_task() + Settings{"task.deterministic=true"};
+  const Settings task = deep_task() + Settings{"task.deterministic=true"};
   const std::string expected = checksum(task + Settings{"strategy.kind=solo", "cluster.workers=1"});
   EXPECT_EQ(checksum(task + hybrid("2", "2", "1", 4, "process")), expected);
   EXPECT_EQ(checksum(task + hybrid("auto", "auto", "auto", 4, "virtual")), expected)
@@ -65,9 +65,9 @@ TEST(Hybrid, WithoutShardsIsAPipelineBitByBit) {
 
 // All three at once learn what one worker alone learns.
 TEST(Hybrid, LearnsAsSoloDoes) {
-  const RunRecord alone = run(mlp_task() + Settings{"strategy.kind=solo", "cluster.workers=1"});
+  const RunRecord alone = run(deep_task() + Settings{"strategy.kind=solo", "cluster.workers=1"});
   for (const char* fabric : {"process", "virtual"}) {
-    const RunRecord eight = run(mlp_task() + hybrid("2", "2", "2", 8, fabric));
+    const RunRecord eight = run(deep_task() + hybrid("2", "2", "2", 8, fabric));
     ASSERT_EQ(eight.status, "done") << eight.error;
     ASSERT_EQ(eight.nodes[0].evaluations.size(), alone.nodes[0].evaluations.size());
     EXPECT_NEAR(eight.nodes[0].evaluations.back().loss, alone.nodes[0].evaluations.back().loss,
@@ -78,9 +78,9 @@ TEST(Hybrid, LearnsAsSoloDoes) {
 }
 
 TEST(Hybrid, CostsAreTheSameWithoutTheArithmetic) {
-  const Settings task = mlp_task() + hybrid("2", "2", "2", 8, "virtual");
+  const Settings task = deep_task() + hybrid("2", "2", "2", 8, "virtual");
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
-  const RunRecord real = run(mlp_task() + hybrid("2", "2", "2", 8, "process"));
+  const RunRecord real = run(deep_task() + hybrid("2", "2", "2", 8, "process"));
   ASSERT_EQ(cost.status, "done") << cost.error;
   for (size_t rank = 0; rank < 8; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
@@ -92,8 +92,8 @@ TEST(Hybrid, CostsAreTheSameWithoutTheArithmetic) {
 
 // Asynchronous stages of shards: updates while batches are under way, on each shard alike.
 TEST(Hybrid, AsynchronousStagesMayHaveShards) {
-  const Settings task =
-      mlp_task() + hybrid("1", "2", "2", 4, "virtual") + Settings{"strategy.schedule=asynchronous"};
+  const Settings task = deep_task() + hybrid("1", "2", "2", 4, "virtual") +
+                        Settings{"strategy.schedule=asynchronous"};
   EXPECT_EQ(checksum(task), checksum(task + Settings{"cluster.fabric=process"}));
 }
 
@@ -105,7 +105,7 @@ TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
     const char* shapes[][3] = {{"1", "1", "4"}, {"1", "2", "2"}, {"2", "1", "2"}, {"2", "2", "2"}};
     const auto& shape = shapes[random.below(4)];
     const int workers = std::stoi(shape[0]) * std::stoi(shape[1]) * std::stoi(shape[2]);
-    Job job = load_job("", mlp_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
+    Job job = load_job("", deep_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
                                Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
                                         "cluster.detect=0.05"});
     for (uint64_t i = random.below(3); i > 0; --i) {
@@ -140,7 +140,7 @@ size_t considered(const std::vector<std::string>& lines) {
 }
 
 TEST(HybridPlan, ChoosesByNetworkAndMemory) {
-  const Settings task = mlp_task() + hybrid("auto", "auto", "auto", 4, "virtual") +
+  const Settings task = deep_task() + hybrid("auto", "auto", "auto", 4, "virtual") +
                         Settings{"task.global_batch=64", "task.model.hidden=[512, 512, 512]",
                                  "cluster.latency=\"1 ns\"", "cluster.speed=\"100 MFLOP/s\""};
   // Copies where neither sums nor adding up cost anything; where only neighbours on a host can
@@ -214,26 +214,16 @@ TEST(HybridPlan, EstimatesAreThoseOfTheSimulation) {
 }
 
 TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {
-  const auto lines = explained(mlp_task() + hybrid("1", "2", "2", 4, "virtual"));
+  const auto lines = explained(deep_task() + hybrid("1", "2", "2", 4, "virtual"));
   EXPECT_NE(lines[0].find("2 stages on 2 nodes x 2 shards"), std::string::npos) << lines[0];
   EXPECT_NE(lines[2].find("stage 1 on ranks 2 to 3"), std::string::npos) << lines[2];
   EXPECT_NE(lines[3].find("split into 2: fc1 to fc2, fc3 to fc4"), std::string::npos) << lines[3];
   EXPECT_NE(lines[4].find("2 forward and 1 backward"), std::string::npos) << lines[4];
 }
 
-std::string refusal(const Settings& settings) {
-  try {
-    Job job = load_job("", settings);
-    prepare(job);
-  } catch (const ConfigError& error) {
-    return error.key() + ": " + error.what();
-  }
-  return "";
-}
-
 TEST(HybridSettings, ThatContradictEachOtherAreNamed) {
   const auto refused = [](const Settings& sizes, const Settings& more = {}) {
-    return refusal(mlp_task() + sizes + more);
+    return refusal(deep_task() + sizes + more);
   };
   EXPECT_EQ(refused(hybrid("2", "2", "2", 8, "process")), "");
   EXPECT_EQ(refused(hybrid("auto", "2", "2", 8, "process")), "");

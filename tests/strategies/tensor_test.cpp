@@ -188,16 +188,6 @@ TEST(Tensor, DivergenceIsNamed) {
   EXPECT_EQ(record.status, "diverged") << record.error;
 }
 
-std::string refusal(const Settings& settings) {
-  try {
-    Job job = load_job("", settings);
-    prepare(job);
-  } catch (const ConfigError& error) {
-    return error.key() + ": " + error.what();
-  }
-  return "";
-}
-
 TEST(TensorSettings, ThatContradictEachOtherAreNamed) {
   const TemporaryFolder folder;
   const auto refused = [](const Settings& more) {

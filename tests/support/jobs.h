@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "jobs/job.h"
 #include "jobs/launcher.h"
 
@@ -40,6 +41,17 @@ inline RunRecord run(const Settings& settings, const std::string& out = "") {
   const std::atomic<bool> never{false};
   return launch(job, {.out = out, .keep_files = !out.empty(), .progress = ProgressStyle::kNone},
                 never);
+}
+
+// Why a job with these settings is refused, beginning with the key; empty when it is not.
+inline std::string refusal(const Settings& settings) {
+  try {
+    Job job = load_job("", settings);
+    prepare(job);
+  } catch (const ConfigError& error) {
+    return error.key() + ": " + error.what();
+  }
+  return "";
 }
 
 // The checksum of the final parameters, which must be the same on every worker that has them all.

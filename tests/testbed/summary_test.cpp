@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "testbed/comparison_check.h"
 #include "testbed/table.h"
 #include "tests/support/jobs.h"
 #include "tests/testbed/runs.h"

@@ -14,7 +14,7 @@ namespace {
 
 using Type = ControlMessage::Type;
 
-constexpr int64_t kPingNs = 250'000'000;
+constexpr int64_t kJoinedPingNs = 250'000'000;
 // A node that computes does not read. Its system acknowledges for it, but has room for so much
 // only; then the keepalive probes of TCP go on, which need none.
 constexpr int kMostUnanswered = 64;
@@ -116,7 +116,7 @@ void Supervisor::accept(Rank rank) {
 
 void Supervisor::ping() {
   if (monotonic_ns() < next_ping_ns_) return;
-  next_ping_ns_ = monotonic_ns() + kPingNs;
+  next_ping_ns_ = monotonic_ns() + kJoinedPingNs;
   for (Rank rank = 0; rank < size(); ++rank) {
     if (!child(rank).joins || !running(child(rank))) continue;
     if (child(rank).unanswered++ < kMostUnanswered)

@@ -14,7 +14,7 @@ constexpr uint64_t kPullTag = Tag(Purpose::kFabric, 0).bits();
 constexpr uint64_t kPushTag = Tag(Purpose::kFabric, 1).bits();
 // Two pieces under way fill the receive queue, and no more: neither side holds up the other's
 // cancel for longer than that takes.
-constexpr size_t kPieceBytes = 8 * kEagerBytes;
+constexpr size_t kLargePieceBytes = 8 * kEagerBytes;
 
 }  // namespace
 
@@ -85,11 +85,11 @@ void Transport::pull_next(Operation& operation) {
     return;
   }
   if (channel.closed()) return;
-  if (left > kPieceBytes) notify(channel, kPullTag | operation.notice);
+  if (left > kLargePieceBytes) notify(channel, kPullTag | operation.notice);
   operation.in_ucx = true;
   const ucp_request_param_t param = receive_param(on_received, &operation);
   void* request = ucp_tag_recv_nbx(channel.worker(), operation.data + operation.moved,
-                                   std::min(left, kPieceBytes), kPushTag | operation.notice,
+                                   std::min(left, kLargePieceBytes), kPushTag | operation.notice,
                                    ~uint64_t{0}, &param);
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
   if (operation.in_ucx) operation.request = request;
@@ -121,7 +121,7 @@ void Transport::serve_pulls() {
     if (it == offered_.end()) continue;
     Operation& operation = **it;
     // The receiver confirms on the board when it has everything; UCX is done with it by then.
-    const size_t piece = std::min(operation.bytes - operation.moved, kPieceBytes);
+    const size_t piece = std::min(operation.bytes - operation.moved, kLargePieceBytes);
     const ucp_request_param_t param = send_param(on_discarded, nullptr);
     ucp_tag_send_nbx(channel.endpoint(), operation.data + operation.moved, piece,
                      kPushTag | operation.notice, &param);

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "models/torch/gemm.h"
+#include "models/torch/tensors.h"
 
 namespace tutti {
 namespace {
 
 constexpr std::array<int64_t, 2> kZero = {0, 0}, kOne = {1, 1};
 constexpr int64_t kPatchFloats = 128 << 10;  // half a MiB: stays in a core's cache
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 PatchShape patch_shape(const Layer& layer) {
   return {.height = static_cast<size_t>(layer.input[1]),

@@ -5,11 +5,12 @@
 
 #include <utility>
 
+#include "models/torch/tensors.h"
+
 namespace tutti {
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // as PyTorch
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
+constexpr double kLayerNormEpsilon = 1e-5;  // as PyTorch
 
 }  // namespace
 
@@ -44,7 +45,7 @@ at::Tensor LayerNorm::forward(const at::Tensor& x, const Pass&) {
   x_ = x.contiguous();
   at::Tensor y;
   std::tie(y, mean_, inverse_) =
-      at::native_layer_norm(x_, w_.weight.sizes(), w_.weight, w_.bias, kEpsilon);
+      at::native_layer_norm(x_, w_.weight.sizes(), w_.weight, w_.bias, kLayerNormEpsilon);
   return y;
 }
 

@@ -4,18 +4,14 @@
 
 #include <utility>
 
+#include "models/torch/tensors.h"
+
 namespace tutti {
 namespace {
 
-// Shards add up values as they lie in memory, so they must lie alike.
-at::Tensor in_memory_order(const at::Tensor& tensor) {
-  return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast)
-                           : tensor.contiguous();
-}
-
 at::Tensor summed(ShardGroup& group, const at::Tensor& tensor) {
   at::Tensor result = in_memory_order(tensor);
-  group.sum({result.data_ptr<float>(), static_cast<size_t>(result.numel())});
+  group.sum(values(result));
   return result;
 }
 

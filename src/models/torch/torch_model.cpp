@@ -11,6 +11,7 @@
 #include "models/objective.h"
 #include "models/shard.h"
 #include "models/torch/layer_stack.h"
+#include "models/torch/tensors.h"
 #include "models/torch/torch_stage.h"
 
 namespace tutti {
@@ -18,10 +19,6 @@ namespace {
 
 // Large evaluations go through in slices, which bounds the memory for activations.
 constexpr size_t kSlice = 64;
-
-std::span<float> values(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
-}
 
 class TorchModel : public Model {
  public:

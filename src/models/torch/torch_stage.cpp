@@ -7,19 +7,10 @@
 #include "models/objective.h"
 #include "models/split_loss.h"
 #include "models/torch/layer_stack.h"
+#include "models/torch/tensors.h"
 
 namespace tutti {
 namespace {
-
-std::span<const float> values(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
-}
-
-// As it travels: images with their channels last, which is how they lie in memory anyway.
-at::Tensor in_memory_order(const at::Tensor& tensor) {
-  return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast)
-                           : tensor.contiguous();
-}
 
 at::Tensor from_memory_order(float* data, size_t samples, const std::vector<int64_t>& shape) {
   std::vector<int64_t> sizes = {static_cast<int64_t>(samples)};

@@ -160,16 +160,6 @@ TEST(EarlyExit, DivergenceIsNamed) {
   EXPECT_EQ(record.status, "diverged") << record.error;
 }
 
-std::string refusal(const Settings& settings) {
-  try {
-    Job job = load_job("", settings);
-    prepare(job);
-  } catch (const ConfigError& error) {
-    return error.key() + ": " + error.what();
-  }
-  return "";
-}
-
 TEST(EarlyExitSettings, ThatContradictEachOtherAreNamed) {
   const auto refused = [](const Settings& more, const char* named) {
     const std::string said = refusal(mlp_task() + tiers(2, "process") + more);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_support;
 
-Settings federated(const Settings& more) {
+Settings fault_task(const Settings& more) {
   return logistic_task() +
          Settings{"strategy.kind=federated_averaging",
                   "strategy.clients=12",
@@ -25,17 +25,17 @@ Settings federated(const Settings& more) {
          more;
 }
 
-Settings clients(const Settings& more) {
-  return federated(
+Settings virtual_fault_task(const Settings& more) {
+  return fault_task(
              {"cluster.fabric=virtual", "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"}) +
          more;
 }
 
 TEST(FederatedFaults, ALostWorkersClientsGoToOthersAndNothingElseChanges) {
-  const std::string expected = checksum(clients({}));
+  const std::string expected = checksum(virtual_fault_task({}));
   for (const int64_t victim : {0, 2})
     for (const double at_s : {0.0004, 0.003, 0.0061, 0.0123}) {
-      Job job = load_job("", clients({}));
+      Job job = load_job("", virtual_fault_task({}));
       job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {victim}});
       const RunRecord record = run_job(job);
       ASSERT_EQ(record.status, "done") << record.error;
@@ -49,8 +49,8 @@ TEST(FederatedFaults, ALostWorkersClientsGoToOthersAndNothingElseChanges) {
 }
 
 TEST(FederatedFaults, AWorkerThatComesBackTakesPartAgain) {
-  const std::string expected = checksum(clients({}));
-  Job job = load_job("", clients({}));
+  const std::string expected = checksum(virtual_fault_task({}));
+  Job job = load_job("", virtual_fault_task({}));
   job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;
@@ -59,7 +59,7 @@ TEST(FederatedFaults, AWorkerThatComesBackTakesPartAgain) {
 }
 
 TEST(FederatedFaults, WithoutTheServerEverybodyEndsAndNamesIt) {
-  Job job = load_job("", clients({}));
+  Job job = load_job("", virtual_fault_task({}));
   job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {4}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
@@ -67,7 +67,7 @@ TEST(FederatedFaults, WithoutTheServerEverybodyEndsAndNamesIt) {
 }
 
 TEST(FederatedFaults, WithoutAnyWorkerTheServerEnds) {
-  Job job = load_job("", clients({}));
+  Job job = load_job("", virtual_fault_task({}));
   job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {0, 1, 2, 3}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
@@ -77,8 +77,8 @@ TEST(FederatedFaults, WithoutAnyWorkerTheServerEnds) {
 
 TEST(FederatedFaults, DivergenceIsToldToEverybody) {
   for (const char* fabric : {"virtual", "process"}) {
-    Job job = load_job("", federated({"optimizer.lr=1e38", "task.data.noise=100",
-                                      "cluster.fabric=" + std::string(fabric)}));
+    Job job = load_job("", fault_task({"optimizer.lr=1e38", "task.data.noise=100",
+                                       "cluster.fabric=" + std::string(fabric)}));
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.status, "diverged") << record.error;
     for (const NodeOutcome& outcome : record.outcomes)
@@ -89,8 +89,8 @@ TEST(FederatedFaults, DivergenceIsToldToEverybody) {
 Job random_job(uint64_t seed) {
   Random random(seed, Stream::kFault);
   const auto workers = static_cast<int64_t>(2 + random.below(5));
-  Settings settings =
-      clients({"task.seed=" + std::to_string(seed), "cluster.workers=" + std::to_string(workers)});
+  Settings settings = virtual_fault_task(
+      {"task.seed=" + std::to_string(seed), "cluster.workers=" + std::to_string(workers)});
   if (random.below(2)) settings.push_back("strategy.deadline=\"2 ms\"");
   if (random.below(2)) settings.push_back("strategy.dropout=0.2");
   if (random.below(2)) settings.push_back("strategy.over_select=1.2");
@@ -146,7 +146,7 @@ TEST(FederatedFaults, ReplayExactly) {
 TEST(FederatedFaults, NonsenseIsRefusedAndTheOthersGoOn) {
   namespace fed = federated_averaging;
   for (const bool in_the_update : {true, false}) {
-    Job job = load_job("", clients({"task.data.test=0"}));
+    Job job = load_job("", virtual_fault_task({"task.data.test=0"}));
     const auto [data, architecture] = prepare(job);
     const Stage stage{.job = job,
                       .data = data,

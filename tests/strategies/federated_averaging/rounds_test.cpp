@@ -8,15 +8,15 @@ namespace {
 
 using namespace testing_support;
 
-Settings federated(const Settings& more) {
+Settings rounds_task(const Settings& more) {
   return logistic_task() +
          Settings{"strategy.kind=federated_averaging", "strategy.clients=12",
                   "strategy.client_batch=4", "task.epochs=4"} +
          more;
 }
 
-Settings clients(const Settings& more) {
-  return federated(
+Settings virtual_rounds(const Settings& more) {
+  return rounds_task(
              {"cluster.fabric=virtual", "cluster.workers=4", "cluster.speed=\"10 MFLOP/s\""}) +
          more;
 }
@@ -42,11 +42,11 @@ TEST(FederatedRounds, AreTheSameForAnyNumberOfWorkersOnEveryFabric) {
         Settings{"strategy.split={kind=\"dirichlet\", alpha=0.3}", "strategy.dropout=0.3"},
         Settings{"strategy.algorithm=scaffold", "strategy.local_steps=3", "strategy.fraction=0.4",
                  "strategy.availability={kind=\"random\", share=0.6}"}}) {
-    const std::string expected = checksum(federated(more) + Settings{"cluster.workers=1"});
+    const std::string expected = checksum(rounds_task(more) + Settings{"cluster.workers=1"});
     for (const char* workers : {"2", "5"})
       for (const char* fabric : {"virtual", "process"})
-        EXPECT_EQ(checksum(federated(more) + Settings{"cluster.workers=" + std::string(workers),
-                                                      "cluster.fabric=" + std::string(fabric)}),
+        EXPECT_EQ(checksum(rounds_task(more) + Settings{"cluster.workers=" + std::string(workers),
+                                                        "cluster.fabric=" + std::string(fabric)}),
                   expected)
             << more[0] << ", " << workers << " workers, " << fabric;
   }
@@ -54,7 +54,7 @@ TEST(FederatedRounds, AreTheSameForAnyNumberOfWorkersOnEveryFabric) {
 
 TEST(FederatedRounds, RecordsARoundAsAStepOnEveryNode) {
   const RunRecord record =
-      done(clients({"strategy.fraction=0.5", "task.max_steps=8", "task.epochs=100"}));
+      done(virtual_rounds({"strategy.fraction=0.5", "task.max_steps=8", "task.epochs=100"}));
   for (const NodeReport& node : record.nodes) {
     EXPECT_EQ(node.steps, 8) << node.rank;
     EXPECT_GE(node.samples, 8 * 6 * 32) << node.rank;  // of 389 in 12 clients
@@ -78,7 +78,7 @@ TEST(FederatedRounds, RecordsARoundAsAStepOnEveryNode) {
 
 TEST(FederatedRounds, DrawTheSameWhenOnlyCostsCountAndTakeTheSameTime) {
   const Settings settings =
-      clients({"strategy.fraction=0.5", "strategy.dropout=0.2", "strategy.quorum=2"});
+      virtual_rounds({"strategy.fraction=0.5", "strategy.dropout=0.2", "strategy.quorum=2"});
   const RunRecord full = done(settings);
   const RunRecord costs = done(settings + Settings{"cluster.cost_only=true"});
   EXPECT_EQ(seconds(full), seconds(costs));
@@ -89,13 +89,14 @@ TEST(FederatedRounds, DrawTheSameWhenOnlyCostsCountAndTakeTheSameTime) {
 
 TEST(FederatedRounds, BytesAreThoseOfTheClientsNotOfTheWorkers) {
   const auto bytes = [&](const char* algorithm) {
-    const RunRecord record = done(clients({"task.max_steps=4", "task.eval_every=1000",
-                                           "strategy.algorithm=" + std::string(algorithm)}));
+    const RunRecord record = done(virtual_rounds({"task.max_steps=4", "task.eval_every=1000",
+                                                  "strategy.algorithm=" + std::string(algorithm)}));
     double sent = 0;
     for (const NodeReport& node : record.nodes) sent += static_cast<double>(node.bytes_sent);
     return sent;
   };
-  // 68 parameters there and back for 12 clients in 4 rounds; the rest are orders and reports.
+  // 68 parameters there and back for 12 clients in 4 rounds; the rest are orders and
+  // reports.
   const double vectors = 4 * 12 * 2 * 68 * sizeof(float);
   EXPECT_GT(bytes("fedavg"), vectors);
   EXPECT_NEAR(bytes("scaffold") - bytes("fedavg"), vectors, 1);
@@ -103,8 +104,8 @@ TEST(FederatedRounds, BytesAreThoseOfTheClientsNotOfTheWorkers) {
 
 // One of the workers is fifty times slower than the others.
 Settings slow_worker(const Settings& more) {
-  return clients({"cluster.speed_factors=[1.0, 1.0, 1.0, 0.02]", "task.max_steps=8",
-                  "task.epochs=100"}) +
+  return virtual_rounds({"cluster.speed_factors=[1.0, 1.0, 1.0, 0.02]", "task.max_steps=8",
+                         "task.epochs=100"}) +
          more;
 }
 
@@ -133,7 +134,7 @@ TEST(FederatedRounds, OverSelectionTakesTheFirstAnswers) {
 }
 
 TEST(FederatedRounds, CountDropOutsAndFailWithoutAQuorum) {
-  const RunRecord record = done(clients(
+  const RunRecord record = done(virtual_rounds(
       {"strategy.dropout=0.5", "task.max_steps=20", "task.epochs=100", "strategy.quorum=6"}));
   const int64_t dropped = counter(record, "clients_dropped");
   EXPECT_EQ(dropped + counter(record, "client_updates"), 20 * 12);
@@ -144,7 +145,7 @@ TEST(FederatedRounds, CountDropOutsAndFailWithoutAQuorum) {
 
 TEST(FederatedRounds, ARoundWithoutAQuorumChangesNothing) {
   const Settings settings =
-      clients({"strategy.dropout=0.99", "strategy.quorum=12", "task.max_steps=3"});
+      virtual_rounds({"strategy.dropout=0.99", "strategy.quorum=12", "task.max_steps=3"});
   Job job = load_job("", settings);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
   std::vector<float> initial(architecture_of(job, data).parameter_count);
@@ -154,8 +155,8 @@ TEST(FederatedRounds, ARoundWithoutAQuorumChangesNothing) {
 
 TEST(FederatedRounds, NobodyOnlineIsNotARound) {
   const RunRecord record =
-      done(clients({"strategy.clients=2", "task.max_steps=10", "task.epochs=100",
-                    "strategy.availability={kind=\"random\", share=0.2}"}));
+      done(virtual_rounds({"strategy.clients=2", "task.max_steps=10", "task.epochs=100",
+                           "strategy.availability={kind=\"random\", share=0.2}"}));
   EXPECT_GT(counter(record, "rounds_without_clients"), 0);
   EXPECT_EQ(record.nodes[0].steps, 10);
 }

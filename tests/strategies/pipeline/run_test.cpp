@@ -99,16 +99,6 @@ TEST(Pipeline, DivergenceIsNamed) {
   EXPECT_EQ(record.status, "diverged") << record.error;
 }
 
-std::string refusal(const Settings& settings) {
-  try {
-    Job job = load_job("", settings);
-    prepare(job);
-  } catch (const ConfigError& error) {
-    return error.key() + ": " + error.what();
-  }
-  return "";
-}
-
 TEST(PipelineSettings, ThatContradictEachOtherAreNamed) {
   const auto refused = [](const Settings& more) {
     return refusal(mlp_task() + pipeline("1f1b", 4, "process") + more);

@@ -247,16 +247,6 @@ TEST(Scheduled, OtherStrategiesTrainTheSameObjective) {
   EXPECT_NEAR(lasso.objective({theirs.begin(), theirs.end()}), best, 0.02 * best);
 }
 
-std::string refusal(const Settings& settings) {
-  try {
-    Job job = load_job("", settings);
-    prepare(job);
-  } catch (const ConfigError& error) {
-    return error.key() + ": " + error.what();
-  }
-  return "";
-}
-
 TEST(ScheduledSettings, ThatContradictEachOtherAreNamed) {
   const auto refused = [](const Settings& more, const char* named) {
     const std::string said = refusal(lasso_task() + scheduled("priority", 8, 2, "process") + more);
