@@ -56,7 +56,7 @@ class Adaptive : public Ssp {
       : Ssp(config.staleness),
         executions_(config.executions),
         most_(16 * std::max<int64_t>(1, config.staleness)),
-        least_(config.prefetch ? 1 : 0),
+        least_(asks_ahead_of_push(config) ? 1 : 0),
         reports_(static_cast<size_t>(workers), -1) {}
 
   bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) const override {

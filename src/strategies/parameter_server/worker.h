@@ -45,6 +45,7 @@ class Worker : private LateParameters {
   void commit_late();
   bool has(Range range) override;
   void await(Range range) override;
+  void ask_ahead();
   void take_arrived();
   void take(Link& link, size_t piece, const Completion& completion);
 
@@ -93,6 +94,7 @@ class Worker : private LateParameters {
   const bool by_layers_;    // pulls them so
   size_t late_pieces_ = 0;  // that are still on their way
   double late_copied_ = 0;  // floats, not charged yet
+  bool ahead_ = false;      // the next pull is asked for when the last of them is here
 };
 
 }  // namespace tutti::parameter_server
