@@ -85,6 +85,7 @@ class Worker : private LateParameters {
   std::vector<std::vector<Range>> pieces_;  // of each link's range
   uint32_t always_ = 0;                     // flags of every pull
   int64_t bound_ = 0;                       // as the coordinator said last
+  int64_t forgiven_ = 0;                    // likewise
   int64_t steps_ = 0;                       // that this worker took
   int64_t accrued_steps_ = 0, accrued_samples_ = 0;
   Hand accrued_hand_;
