@@ -265,6 +265,7 @@ void Server::take(int index, const Request& request) {
   const size_t slot = sender.push ? sender.push->slot : kNoSlot;
   sender.push.reset();
   sender.executed = request.sequence;
+  sender.forgiven = std::max(sender.forgiven, request.forgiven);
   if (request.flags & Request::kLeave) {
     diverged_ = true;
     free(slot);

@@ -10,12 +10,19 @@ namespace tutti::parameter_server {
 
 void Worker::compute(const Hand& hand) {
   for (Link& link : links_) link.finish_sending();
-  if (config_.prefetch) ask(Request::kAhead);
-  if (config_.pull_every == 1) return compute_and_push(hand);
+  if (config_.pull_every == 1) {
+    if (config_.prefetch) ask_ahead();
+    return compute_and_push(hand);
+  }
+  // The first step pushes, so a pull that is asked for in the last one lacks no push.
+  const bool ahead = config_.prefetch && hand.steps > 1;
   Hand step = hand;
   step.steps = 1;
-  for (int32_t i = 0; i < hand.steps; ++i, ++step.step) compute_and_accrue(step, i == 0);
-  ask(0);
+  for (int32_t i = 0; i < hand.steps; ++i, ++step.step) {
+    if (ahead && i + 1 == hand.steps) ask(0);
+    compute_and_accrue(step, i == 0);
+  }
+  if (!ahead) ask(0);
 }
 
 void Worker::note_step(double loss, double rate) {
