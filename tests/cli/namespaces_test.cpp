@@ -17,8 +17,6 @@ namespace {
 using namespace testing_support;
 using process::NamespacedNetwork;
 
-constexpr double kLate_s = 150;
-
 // Started on one of the hosts: the test goes there and comes back.
 std::unique_ptr<Subprocess> start_on(const NamespacedNetwork& network, int host,
                                      const Arguments& arguments, const std::string& folder) {
