@@ -144,18 +144,18 @@ TEST(Process, GoesOnWithoutAKilledWorker) {
 
 // On one host a gradient stays where its worker computed it until all of the step are there. When
 // that worker has to compute one for a worker that was killed, the first must not be overwritten:
-// one wrong gradient changes the loss by a hundred times as much as the order of sums, which is
-// another one from then on.
+// one wrong gradient changes the loss by 8e-5. The order of sums, which is another one from then
+// on, changes it by a rounding error.
 TEST(Process, KeepsWhatWasPushedWhenAnotherWorkerIsKilled) {
-  const Settings settings = logistic_task() + servers(2, "bsp") + cluster("process", 3) +
-                            Settings{"task.data.features=500", "task.epochs=30",
-                                     "task.eval_every=30", "optimizer.lr=0.001"};
+  const Settings settings =
+      logistic_task() + servers(2, "bsp") + cluster("process", 3) +
+      Settings{"task.data.features=100", "task.epochs=4", "task.eval_every=4", "optimizer.lr=0.01"};
   Job undisturbed = load_job("", settings);
   const RunRecord expected = run_job(undisturbed);
   ASSERT_EQ(expected.status, "done") << expected.error;
   const NodeReport& whole = expected.nodes.front();
   int64_t repeated = 0;
-  for (uint64_t seed = 1; seed <= 30 && repeated < 6; ++seed) {
+  for (uint64_t seed = 1; seed <= 30 && repeated < 4; ++seed) {
     Random random(seed, Stream::kFault);
     const double after_s = std::min(0.9, random.uniform() * whole.total_s);
     Job job = load_job("", settings);
