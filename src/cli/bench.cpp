@@ -31,6 +31,11 @@ std::string output_of(const std::string& command) {
   return pclose(pipe) == 0 ? output : "";
 }
 
+bool wanted(const BenchOptions& options, std::string_view what) {
+  return options.only.empty() ||
+         std::find(options.only.begin(), options.only.end(), what) != options.only.end();
+}
+
 std::string program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -40,6 +41,9 @@ nlohmann::json record_in(const std::string& output);
 
 // Samples/s of the task that `bench train` measures: LeNet on Fashion-MNIST.
 double lenet_rate(const std::vector<std::string>& sets);
+
+// Whether --only names it, or names nothing.
+bool wanted(const BenchOptions& options, std::string_view what);
 
 // A line on standard error unless quiet: benchmarks take minutes.
 void say(const BenchOptions& options, const std::string& text);

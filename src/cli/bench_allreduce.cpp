@@ -173,9 +173,7 @@ json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop)
       say(options, fmt::format("allreduce, {} processes: round {} of {}", processes, round + 1,
                                options.rounds));
       for (const Implementation& implementation : kImplementations) {
-        if (!options.only.empty() && std::find(options.only.begin(), options.only.end(),
-                                               implementation.name) == options.only.end())
-          continue;
+        if (!wanted(options, implementation.name)) continue;
         const Samples samples = implementation.peer.empty()
                                     ? run_own(implementation.name, processes, stop)
                                     : run_peer(implementation.peer, processes);

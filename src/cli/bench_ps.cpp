@@ -46,16 +46,19 @@ Job job_of(size_t bytes, int servers) {
 std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const auto features = static_cast<int64_t>(bytes / sizeof(float)) - 1;
   const Architecture architecture = make_architecture({.kind = "linear"}, {features}, 0);
-  Buffer<float> parameters(architecture.parameter_count), gradients(architecture.parameter_count);
+  const size_t count = architecture.parameter_count;
+  Log log;
+  const SharedMemory shared =
+      job.strategy->share(node, {job.task, job.cluster, job.optimizer, architecture}, log);
+  Buffer<float> parameters(count), own(shared.gradients.empty() ? count : 0);
+  const std::span<float> gradients = shared.gradients.empty() ? own.span() : shared.gradients;
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  std::fill_n(gradients.data(), gradients.size(), 0.0f);
-  const auto model =
-      make_cost_model(architecture, {parameters.span(), gradients.span()}, ModelOptions{});
+  std::fill(gradients.begin(), gradients.end(), 0.0f);
+  const auto model = make_cost_model(architecture, {parameters.span(), gradients}, ModelOptions{});
   Stopwatch watch(node.clock());
   Recorder recorder;
-  Log log;
-  Context context{node,    job.task, job.cluster, job.optimizer, data, *model,
-                  nullptr, watch,    recorder,    log,           {}};
+  Context context{node,          job.task, job.cluster, job.optimizer, data, *model,
+                  shared.window, watch,    recorder,    log,           {}};
   for (Rank rank = 0; rank < kWorkers; ++rank) context.members.push_back(rank);
   job.strategy->run(context);
   std::vector<double> samples_us;
@@ -185,15 +188,11 @@ json bench_lenet(const BenchOptions& options, const std::atomic<bool>& stop) {
 }  // namespace
 
 json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop) {
-  const auto wanted = [&](const char* what) {
-    return options.only.empty() ||
-           std::find(options.only.begin(), options.only.end(), what) != options.only.end();
-  };
   json result = json::array();
-  if (wanted("dense")) result = bench_dense(options, stop);
-  if (wanted("lenet") && !stop)
+  if (wanted(options, "dense")) result = bench_dense(options, stop);
+  if (wanted(options, "lenet") && !stop)
     for (json& entry : bench_lenet(options, stop)) result.push_back(std::move(entry));
-  if (wanted("sparse") && !stop)
+  if (wanted(options, "sparse") && !stop)
     for (json& entry : bench_ps_sparse(options, stop)) result.push_back(std::move(entry));
   return result;
 }

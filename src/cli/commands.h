@@ -75,7 +75,7 @@ struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | deterministic | ps | virtual | network | federated | ...
   std::vector<int> processes = {2, 4};
   int rounds = 5;                 // interleaved repetitions
-  std::vector<std::string> only;  // allreduce: these implementations; empty: all
+  std::vector<std::string> only;  // allreduce, train, ps: these alone; empty: all
   std::string out;                // also write the JSON here
 };
 

@@ -253,7 +253,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   bench_app
       ->add_option("--only", bench.only,
-                   "allreduce and ps: only these, e.g. direct,openmpi or dense,sparse")
+                   "allreduce, train and ps: only these, e.g. direct,openmpi or direct,solos or "
+                   "dense,sparse")
       ->delimiter(',');
   bench_app->add_option("--out", bench.out, "Also write the JSON to this file");
   add_common(bench_app, bench);

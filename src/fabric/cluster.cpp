@@ -11,7 +11,8 @@ namespace tutti {
 namespace {
 
 void visit(Visitor& v, StragglerConfig& c) {
-  v.choice("kind", c.kind, {"constant", "random", "pause", "drift"}, "what slows the node down");
+  v.choice("kind", c.kind, {"constant", "random", "pause", "drift", "wave"},
+           "what slows the node down");
   v.field("node", c.node, {-1}, "which node; -1 for every worker");
   if (c.kind != "pause") v.field("factor", c.factor, {1}, "how many times slower");
   if (c.kind == "random") {
@@ -19,10 +20,13 @@ void visit(Visitor& v, StragglerConfig& c) {
     v.choice("distribution", c.distribution, {"fixed", "uniform", "exponential", "lognormal"},
              "how the slowness of a slow step is drawn; its mean is `factor`");
   }
-  if (c.kind == "pause") v.quantity("at", c.at_s, Unit::kSeconds, "when the pause begins");
-  if (c.kind == "pause" || c.kind == "drift")
+  if (c.kind == "pause" || c.kind == "wave")
+    v.quantity("at", c.at_s, Unit::kSeconds, "when the pause or the first wave begins");
+  if (c.kind == "pause" || c.kind == "drift" || c.kind == "wave")
     v.quantity("duration", c.duration_s, Unit::kSeconds,
-               "length of the pause, or the time over which a drift reaches `factor`");
+               "length of the pause, the time over which a drift reaches `factor`, or from one "
+               "wave to the next: in its first half a node slows down to `factor` and recovers, "
+               "in the second it is as fast as ever");
 }
 
 void visit(Visitor& v, FaultConfig& c) {

@@ -12,13 +12,13 @@ namespace tutti {
 
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
-  std::string kind = "constant";       // constant | random | pause | drift
+  std::string kind = "constant";       // constant | random | pause | drift | wave
   int64_t node = -1;                   // -1: every worker
   double factor = 2;                   // how many times slower
   double probability = 0.1;            // random: share of the steps that are slow
   std::string distribution = "fixed";  // random: fixed | uniform | exponential | lognormal
-  double at_s = 0;                     // pause: when it begins
-  double duration_s = 1;  // pause: how long; drift: over which time the factor is reached
+  double at_s = 0;                     // pause, wave: when it begins
+  double duration_s = 1;  // pause: how long; drift: until the factor is reached; wave: period
 };
 
 struct FaultConfig {

@@ -11,7 +11,8 @@
 //  - A message larger than the receive's buffer completes the receive with kTruncated; nothing is
 //    written beyond the buffer. A shorter one completes it with its own size.
 //  - Every wait has a deadline. A wait that times out leaves its handle pending.
-//  - Loss of a peer ends, with kPeerLost, each receive that names it and each unfinished send to
+//  - A peer is lost when it dies, cannot be reached, or leaves its body by an exception; not when
+//    it is done. That ends, with kPeerLost, each receive that names it and each unfinished send to
 //    it; after end_waits_on_any_loss(true), every wait. Messages that had arrived before can still
 //    be received. New sends to a lost peer complete at once with kPeerLost.
 //  - Messages of a peer's earlier incarnation are never delivered.
@@ -32,8 +33,8 @@
 
 namespace tutti {
 
-inline constexpr size_t kEagerBytes = 64 * 1024;
-inline constexpr size_t kBulkBytes = 512 * 1024;  // pieces of bulk between hosts
+inline constexpr size_t kEagerBytes = size_t{64} << 10;
+inline constexpr size_t kBulkBytes = size_t{512} << 10;  // pieces of bulk between hosts
 
 enum class State { kPending, kDone, kTimedOut, kPeerLost, kCancelled, kTruncated };
 

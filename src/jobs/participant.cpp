@@ -96,19 +96,10 @@ class Participant {
                           node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
                           count));
     parameters_ = Buffer<float>(spreads_rows() ? 0 : count);
-    std::span<float> gradients;
-    Window* window = nullptr;
-    if (const size_t bytes = job.strategy->window_bytes(plan())) {
-      window = node_.endpoint().open_window(bytes, node_.timeout_s());
-      if (!window)
-        throw FabricError(
-            FabricError::Kind::kUnavailable, kAnyRank,
-            "this strategy sums in shared memory, but the nodes are on several hosts");
-      gradients = values_in<float>(window->of(node_.endpoint().rank())).first(count);
-    } else {
-      gradients_ = Buffer<float>(parameters_.size());
-      gradients = gradients_.span();
-    }
+    const SharedMemory shared = job.strategy->share(node_, plan(), log_);
+    if (shared.gradients.empty()) gradients_ = Buffer<float>(parameters_.size());
+    const std::span<float> gradients =
+        shared.gradients.empty() ? gradients_.span() : shared.gradients;
     const bool arithmetic = !node_.clock().cost_only();
     if (arithmetic && !spreads_rows()) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
@@ -120,7 +111,7 @@ class Participant {
     watch_.trace(node_.endpoint().size() <= kMostTimelines);
     if (counters_) counters_->sample();
     joules_before_ = counters_ ? counters_->joules() : 0;
-    context_.emplace(make_context(window));
+    context_.emplace(make_context(shared.window));
     job.strategy->run(*context_);
     members_ = context_->members;
     trained_s_ = node_.clock().now();

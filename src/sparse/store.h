@@ -62,8 +62,8 @@ class StoreServer {
     StoreRequest request;
     size_t missing = 0;  // messages of the request that are still to come
     Buffer<uint64_t> keys;
-    Buffer<float> rows, answer;
-    StoreReply reply;
+    Buffer<float> rows;
+    Buffer<std::byte> answer;  // the reply, then its rows
     std::vector<Handle> sending;
   };
   struct Part {
@@ -75,14 +75,14 @@ class StoreServer {
   void listen();
   void wait_for_news();
   void look_at_members();
-  void begin(Rank from, const StoreRequest& request, size_t bytes);
+  void begin(Rank from, std::span<std::byte> message);
   void expect(Rank from, Tag tag, std::span<std::byte> buffer);
   void part_arrived(const Part& part, const Completion& completion);
-  void execute(Rank from);
+  void execute(Rank from, std::span<const uint64_t> keys, std::span<const float> pushed);
   // Updates the rows, and copies them to `answer` unless that is empty.
   void apply(std::span<const uint64_t> keys, std::span<const float> pushed,
              std::span<float> answer);
-  void reply(Rank to, StoreReply::State state, std::span<const float> rows);
+  void reply(Rank to, StoreReply::State state, size_t rows);
   void refuse(Rank from);
   void forget(Rank from);
   Client& client(Rank rank) { return clients_[static_cast<size_t>(rank)]; }
@@ -92,9 +92,9 @@ class StoreServer {
   StoreSettings settings_;
   RowTable table_;
   std::vector<Client> clients_;
-  StoreRequest incoming_;
-  std::vector<Handle> handles_;  // the receive from anybody, then parts of requests
-  std::vector<Part> part_of_;    // of the same index
+  Buffer<std::byte> incoming_, current_;  // the request that arrives next, and the last one
+  std::vector<Handle> handles_;           // the receive from anybody, then parts of requests
+  std::vector<Part> part_of_;             // of the same index
   int64_t pushes_ = 0, refused_ = 0;
   double heard_s_ = 0;
 };
@@ -118,13 +118,20 @@ class StoreClient {
     StoreReply reply;
     std::vector<uint64_t> keys;
     std::vector<float> pushed, pulled;
+    Buffer<std::byte> outgoing, incoming;  // where request and reply are one message each
     std::vector<Handle> sending, receiving;
   };
   void exchange(uint32_t flags, std::span<const uint64_t> keys, std::span<const float> pushed,
                 std::span<float> pulled);
   void start(size_t server, uint32_t flags, std::span<const uint64_t> keys,
              std::span<const float> pushed, std::span<float> pulled);
-  void finish_talk(size_t server, size_t pulled);
+  void start_together(size_t server, std::span<const uint64_t> keys, std::span<const float> pushed);
+  void start_apart(size_t server, std::span<const uint64_t> keys, std::span<const float> pushed,
+                   std::span<float> pulled);
+  void finish_talk(size_t server, std::span<float> pulled);
+  template <class T>
+  void take_part(size_t server, std::span<const T> all, size_t width, T* part) const;
+  void put_back(size_t server, const float* part, std::span<float> all) const;
   Rank rank_of(size_t server) const { return layout_.first_server + static_cast<Rank>(server); }
 
   Node& node_;

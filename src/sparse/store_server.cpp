@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 #include "sparse/store.h"
@@ -26,7 +27,9 @@ StoreServer::StoreServer(Node& node, const StoreLayout& layout, StoreSettings se
       layout_(layout),
       settings_(std::move(settings)),
       table_(layout.width, settings_.state, settings_.initial),
-      clients_(static_cast<size_t>(layout.first_server)) {}
+      clients_(static_cast<size_t>(layout.first_server)),
+      incoming_(kEagerBytes),
+      current_(kEagerBytes) {}
 
 void StoreServer::run() {
   handles_.emplace_back();
@@ -45,9 +48,7 @@ bool StoreServer::over() const {
 }
 
 void StoreServer::listen() {
-  handles_[0] =
-      node_.endpoint().receive(kAnyRank, store_request_tag(),
-                               std::as_writable_bytes(std::span<StoreRequest>(&incoming_, 1)));
+  handles_[0] = node_.endpoint().receive(kAnyRank, store_request_tag(), incoming_.span());
 }
 
 void StoreServer::wait_for_news() {
@@ -67,10 +68,10 @@ void StoreServer::wait_for_news() {
     part_of_.pop_back();
     return part_arrived(part, completion);
   }
-  const StoreRequest request = incoming_;
+  std::swap(incoming_, current_);
   listen();
   if (completion.state == State::kDone || completion.state == State::kTruncated)
-    begin(completion.peer, request, completion.bytes);
+    begin(completion.peer, current_.span().first(std::min(completion.bytes, current_.size())));
 }
 
 void StoreServer::look_at_members() {
@@ -79,16 +80,25 @@ void StoreServer::look_at_members() {
       forget(event->rank);
 }
 
-void StoreServer::begin(Rank from, const StoreRequest& request, size_t bytes) {
+void StoreServer::begin(Rank from, std::span<std::byte> message) {
   if (from < 0 || from >= layout_.first_server) return;  // not a worker
   Client& sender = client(from);
   if (!sender.present) return;
-  if (sender.missing > 0 || !fault_of(request, bytes, sender.sequence + 1).empty())
+  StoreRequest request;
+  std::memcpy(&request, message.data(), std::min(sizeof(request), message.size()));
+  if (sender.missing > 0 ||
+      !fault_of(request, message.size(), sender.sequence + 1, layout_.width).empty())
     return refuse(from);
   sender.sequence = request.sequence;
   sender.request = request;
   if (request.flags & StoreRequest::kGoodbye) return forget(from);
-  if (request.keys == 0) return execute(from);
+  if (request.keys == 0) return execute(from, {}, {});
+  if (request.flags & StoreRequest::kTogether) {
+    const std::span<std::byte> follows = message.subspan(sizeof(request));
+    const size_t key_bytes = request.keys * sizeof(uint64_t);
+    return execute(from, values_in<uint64_t>(follows.first(key_bytes)),
+                   values_in<float>(follows.subspan(key_bytes)));
+  }
   expect(from, store_keys_tag(request.sequence),
          writable_bytes_of(sized(sender.keys, request.keys)));
   if (request.flags & StoreRequest::kPush)
@@ -107,13 +117,17 @@ void StoreServer::part_arrived(const Part& part, const Completion& completion) {
   if (!sender.present || completion.state == State::kPeerLost) return;
   if (completion.state != State::kDone || completion.bytes != part.bytes)
     return refuse(part.client);
-  if (--sender.missing == 0) execute(part.client);
+  if (--sender.missing > 0) return;
+  const size_t count = sender.request.keys;
+  const bool pushes = sender.request.flags & StoreRequest::kPush;
+  execute(part.client, sender.keys.span().first(count),
+          sender.rows.span().first(pushes ? count * layout_.width : 0));
 }
 
-void StoreServer::execute(Rank from) {
+void StoreServer::execute(Rank from, std::span<const uint64_t> keys,
+                          std::span<const float> pushed) {
   Client& sender = client(from);
-  const size_t count = sender.request.keys, width = layout_.width;
-  const std::span<const uint64_t> keys = sender.keys.span().first(count);
+  const size_t count = keys.size(), width = layout_.width;
   if (!fault_of_keys(keys, 0).empty()) return refuse(from);
   sender.sending.clear();  // it asked again, so it has the last reply
   const bool arithmetic = !node_.clock().cost_only();
@@ -121,12 +135,14 @@ void StoreServer::execute(Rank from) {
   double passes = 0;
   std::span<float> answer;
   if (sender.request.flags & StoreRequest::kPull) {
-    answer = sized(sender.answer, count * width);
+    answer =
+        values_in<float>(sized(sender.answer, sizeof(StoreReply) + count * width * sizeof(float))
+                             .subspan(sizeof(StoreReply)));
     if (arithmetic && !pushes) table_.read(keys, answer);
     passes += 2;
   }
   if (pushes) {
-    if (arithmetic) apply(keys, sender.rows.span().first(count * width), answer);
+    if (arithmetic) apply(keys, pushed, answer);
     ++pushes_;
     passes += 3 + 2 * static_cast<double>(settings_.state) / static_cast<double>(width);
   }
@@ -134,7 +150,7 @@ void StoreServer::execute(Rank from) {
       {.flops = 0,
        .memory_bytes = passes * static_cast<double>(count * width * sizeof(float)) +
                        64.0 * static_cast<double>(count)});
-  reply(from, StoreReply::kDone, answer);
+  reply(from, StoreReply::kDone, answer.size_bytes());
 }
 
 void StoreServer::apply(std::span<const uint64_t> keys, std::span<const float> pushed,
@@ -151,20 +167,24 @@ void StoreServer::apply(std::span<const uint64_t> keys, std::span<const float> p
   });
 }
 
-void StoreServer::reply(Rank to, StoreReply::State state, std::span<const float> rows) {
+// With `rows` bytes of rows, which lie in the answer already.
+void StoreServer::reply(Rank to, StoreReply::State state, size_t rows) {
   Client& receiver = client(to);
-  receiver.reply = {.state = state, .sequence = receiver.sequence};
-  receiver.sending.push_back(
-      node_.endpoint().send(to, store_reply_tag(receiver.sequence),
-                            std::as_bytes(std::span<const StoreReply>(&receiver.reply, 1))));
-  if (!rows.empty())
-    receiver.sending.push_back(
-        node_.endpoint().send(to, store_pull_tag(receiver.sequence), bytes_of(rows)));
+  const StoreReply reply{.state = state, .sequence = receiver.sequence};
+  const std::span<std::byte> message = sized(receiver.answer, sizeof(reply) + rows);
+  std::memcpy(message.data(), &reply, sizeof(reply));
+  const bool together = receiver.request.flags & StoreRequest::kTogether;
+  const auto send = [&](Tag tag, std::span<const std::byte> bytes) {
+    receiver.sending.push_back(node_.endpoint().send(to, tag, bytes));
+  };
+  send(store_reply_tag(receiver.sequence), together ? message : message.first(sizeof(reply)));
+  if (!together && rows > 0)
+    send(store_pull_tag(receiver.sequence), message.subspan(sizeof(reply)));
 }
 
 void StoreServer::refuse(Rank from) {
   ++refused_;
-  reply(from, StoreReply::kRefused, {});
+  reply(from, StoreReply::kRefused, 0);
   forget(from);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bytes.h"
 #include "core/error.h"
 #include "models/stage.h"
 #include "strategies/allreduce.h"
@@ -88,6 +89,17 @@ double Strategy::memory_bytes(const Plan& plan) const {
 }
 
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
+
+SharedMemory Strategy::share(Node& node, const Plan& plan, Log&) const {
+  const size_t bytes = window_bytes(plan);
+  if (bytes == 0) return {};
+  Window* const window = node.endpoint().open_window(bytes, node.timeout_s());
+  if (!window)
+    throw FabricError(FabricError::Kind::kUnavailable, kAnyRank,
+                      "this strategy sums in shared memory, but the nodes are on several hosts");
+  return {window, values_in<float>(window->of(node.endpoint().rank()))
+                      .first(plan.architecture.parameter_count)};
+}
 
 double Strategy::samples_per_step(const TaskConfig&, const ClusterConfig&, size_t) const {
   return 0;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,12 @@ struct Plan {
   size_t samples = 0;  // to train on; 0: the data is not read yet
 };
 
+// What nodes of one host have in common. Without `gradients` those of the model lie elsewhere.
+struct SharedMemory {
+  Window* window = nullptr;
+  std::span<float> gradients;
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -95,6 +102,9 @@ class Strategy {
   virtual bool spreads_rows() const { return false; }
   // Bytes of shared window per node that it cannot do without; 0: none. The gradients come first.
   virtual size_t window_bytes(const Plan& plan) const;
+  // Opens what it shares, on all nodes at once and before there is a model, whose gradients may lie
+  // there. By default a window of window_bytes(); throws FabricError when it cannot be had.
+  virtual SharedMemory share(Node& node, const Plan& plan, Log& log) const;
   // The layers that a worker has the parameters of while it trains. By default all.
   virtual std::vector<Range> layers_of(const Plan& plan, Rank worker) const;
   virtual StepCost step_cost(const Plan& plan) const = 0;

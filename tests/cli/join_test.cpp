@@ -13,8 +13,6 @@ namespace {
 
 using namespace testing_support;
 
-constexpr double kLate_s = 150;  // much more than any of this takes, also on a busy machine
-
 // A launcher that waits for workers, and what it says they should be started with.
 class Launcher {
  public:

@@ -17,8 +17,6 @@ namespace {
 using namespace testing_support;
 using process::NamespacedNetwork;
 
-constexpr double kNamespacesLate_s = 150;
-
 // Started on one of the hosts: the test goes there and comes back.
 std::unique_ptr<Subprocess> start_on(const NamespacedNetwork& network, int host,
                                      const Arguments& arguments, const std::string& folder) {
@@ -41,7 +39,7 @@ class Namespaces : public testing::Test {
     arguments = arguments + Arguments{"--set", "cluster.remote=" + std::to_string(joiners), "--set",
                                       "cluster.listen=" + NamespacedNetwork::address(0) + ":4000"};
     launcher_ = start_on(*network_, 0, arguments, folder_.path());
-    ASSERT_TRUE(eventually([&] { return has(launcher_->err(), "--token "); }, kNamespacesLate_s))
+    ASSERT_TRUE(eventually([&] { return has(launcher_->err(), "--token "); }, kLate_s))
         << launcher_->err();
     const std::string said = launcher_->err();
     const size_t token = said.find("--token ") + 8;
@@ -62,10 +60,10 @@ TEST_F(Namespaces, TrainAcrossHosts) {
   if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
     GTEST_SKIP() << reason;
   launch(small_job(), {"task.deterministic=true", "cluster.workers=4"}, 2);
-  const Ended ended = launcher_->wait(kNamespacesLate_s);
+  const Ended ended = launcher_->wait(kLate_s);
   EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
   for (const auto& joined : joined_) {
-    const Ended left = joined->wait(kNamespacesLate_s);
+    const Ended left = joined->wait(kLate_s);
     EXPECT_EQ(left.exit_code, kExitDone) << left.err;
   }
   const auto record = nlohmann::json::parse(ended.out, nullptr, false);
@@ -74,7 +72,7 @@ TEST_F(Namespaces, TrainAcrossHosts) {
   Subprocess alone({"train", "alone.toml", "--quiet", "--json", "--set", "task.deterministic=true",
                     "--set", "cluster.workers=4"},
                    SubprocessOptions{.folder = folder_.path()});
-  const auto expected = nlohmann::json::parse(alone.wait(kNamespacesLate_s).out, nullptr, false);
+  const auto expected = nlohmann::json::parse(alone.wait(kLate_s).out, nullptr, false);
   EXPECT_EQ(record["parameters_sha256"], expected["parameters_sha256"]);
 }
 
@@ -83,7 +81,7 @@ TEST_F(Namespaces, ACutLinkIsALostPeerOnBothSides) {
   if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
     GTEST_SKIP() << reason;
   launch(endless_job(), {"cluster.workers=3"}, 1);
-  ASSERT_TRUE(eventually([&] { return evaluations_in(folder_ / "run") > 0; }, kNamespacesLate_s))
+  ASSERT_TRUE(eventually([&] { return evaluations_in(folder_ / "run") > 0; }, kLate_s))
       << launcher_->err() << joined_[0]->err();
   network_->cut(1);
   const Ended ended = launcher_->wait(10);

@@ -32,6 +32,31 @@ TEST(Conformance, LossEndsAReceiveThatWaits) {
   });
 }
 
+// Whether it was killed or has given up: nobody waits for it until a deadline.
+TEST(Conformance, ANodeThatFailsIsLost) {
+  const auto outcomes = run_nodes(3, [](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    if (endpoint.rank() == 1) {
+      node.clock().sleep(0.05);
+      throw std::runtime_error("a bug");
+    }
+    std::vector<std::byte> buffer(8);
+    Handle handle = endpoint.receive(1, user_tag(1), buffer);
+    const Completion completion = endpoint.wait(handle, kLong_s);
+    IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
+    IN_BODY(!node.membership().alive(1));
+    // One that is done is not.
+    if (endpoint.rank() == 2) return kOk;
+    node.clock().sleep(0.05);
+    IN_BODY(node.membership().alive(2));
+    return kOk;
+  });
+  expect_ok(outcomes, 0);
+  expect_ok(outcomes, 2);
+  EXPECT_EQ(outcomes[1].kind, NodeOutcome::Kind::kFailed);
+  EXPECT_EQ(outcomes[1].error, "a bug");
+}
+
 TEST(Conformance, WhatBeginsAfterTheLossEndsAtOnce) {
   run_with_victim(2, [](Node& node) -> std::string {
     Endpoint& endpoint = node.endpoint();

@@ -48,6 +48,15 @@ TEST(VirtualStragglers, ConstantAndDrift) {
   EXPECT_NEAR(charge_at(drift, 0, 1), 1, 1e-9);
   EXPECT_NEAR(charge_at(drift, 5, 1), 2, 1e-9);
   EXPECT_NEAR(charge_at(drift, 50, 1), 3, 1e-9);
+  StragglerConfig wave;
+  wave.kind = "wave";
+  wave.factor = 3;
+  wave.at_s = 1;
+  wave.duration_s = 4;
+  EXPECT_NEAR(charge_at(wave, 0.5, 1), 1, 1e-9);
+  EXPECT_NEAR(charge_at(wave, 2, 1), 3, 1e-9);  // a quarter of a wave after it began
+  EXPECT_NEAR(charge_at(wave, 4, 1), 1, 1e-9);
+  EXPECT_NEAR(charge_at(wave, 6, 1), 3, 1e-9);
 }
 
 TEST(VirtualStragglers, PausesDelayWhoComputes) {

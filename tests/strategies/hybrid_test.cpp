@@ -143,8 +143,10 @@ TEST(HybridPlan, ChoosesByNetworkAndMemory) {
   const Settings task = deep_task() + hybrid("auto", "auto", "auto", 4, "virtual") +
                         Settings{"task.global_batch=64", "task.model.hidden=[512, 512, 512]",
                                  "cluster.latency=\"1 ns\"", "cluster.speed=\"100 MFLOP/s\""};
-  // Copies where sums cost nothing; where only neighbours on a host can talk, shards on each.
-  const auto quick = explained(task + Settings{"cluster.bandwidth=\"100 GB/s\""});
+  // Copies where neither sums nor adding up cost anything; where only neighbours on a host can
+  // talk, shards on each.
+  const auto quick = explained(
+      task + Settings{"cluster.bandwidth=\"100 GB/s\"", "cluster.memory_bandwidth=\"1000 GB/s\""});
   EXPECT_NE(quick[0].find("x 4 replicas"), std::string::npos) << quick[0];
   EXPECT_GE(considered(quick), 6U);
   const auto narrow = explained(task + Settings{"cluster.bandwidth=\"1 MB/s\"",
@@ -202,6 +204,10 @@ TEST(HybridPlan, EstimatesAreThoseOfTheSimulation) {
       EXPECT_NEAR(estimated_s(way) / real_s, 1, 0.25)
           << data << " copies, " << shards << " shards, " << nodes_per_host << " on a host";
     }
+    // Eight stages whose nodes compute so fast that adding up gradients takes most of the time.
+    const Settings heavy = task + hybrid("1", "auto", "1", 8, "virtual") + cluster +
+                           Settings{"cluster.speed=\"100 GFLOP/s\""};
+    EXPECT_NEAR(estimated_s(heavy) / simulated_s(heavy), 1, 0.25) << nodes_per_host;
     const Settings chosen = task + hybrid("auto", "auto", "auto", 8, "virtual") + cluster;
     EXPECT_LT(simulated_s(chosen), 1.2 * fastest_s) << nodes_per_host;
   }

@@ -10,6 +10,9 @@
 
 namespace tutti::testing_support {
 
+// Much more than anything that a test waits for takes, also on a busy machine.
+inline constexpr double kLate_s = 150;
+
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

@@ -1,9 +1,11 @@
 #include "fabric/process/shared_window.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,13 +16,16 @@ namespace {
 
 // Page tables for all windows are filled at once up to this much in all; beyond, on first use.
 constexpr size_t kPopulateBytes = size_t{1} << 30;
-constexpr size_t kPage = 4096;  // also the room in which windows are staggered
+constexpr size_t kPage = 4096;
 static_assert(SharedWindow::kHeaderBytes % kPage == 0);
 
-// Windows begin at different places of a page. Peers walk through all of them at the same pace, and
-// without this sums took three times as long in about every other run. The likely cause is a cache
-// that guesses its way from some bits of an address (AMD's do) and mistakes one window for another.
-size_t stagger_bytes(Rank rank) { return static_cast<size_t>(rank % 7) * 576; }
+// The windows lie an odd number of MiB apart. Peers walk through all of them at the same pace, and
+// AMD's first-level caches guess where a line is from eight bits of its address: bits 12 to 19
+// xor bits 20 to 27 (Lipp et al., Take A Way, 2020). Where two windows agree in them, each access
+// evicts the other's line and sums take up to four times as long; which they did in every other run
+// when the system chose the addresses. This way no two of 256 windows ever agree.
+constexpr size_t kApart = size_t{1} << 20;
+size_t distance(size_t bytes) { return ((bytes + kApart - 1) / kApart | 1) * kApart; }
 
 FileDescriptor make_file(size_t bytes) {
   FileDescriptor file(memfd_create("tutti-window", MFD_CLOEXEC));
@@ -31,33 +36,42 @@ FileDescriptor make_file(size_t bytes) {
   return file;
 }
 
-std::span<std::byte> map_file(const FileDescriptor& file, size_t bytes, Rank owner, bool populate) {
+void map_file(const FileDescriptor& file, std::span<std::byte> at, Rank owner, bool populate) {
   // A mapping beyond the end of the file would kill whoever touches it.
   struct stat info {};
-  if (fstat(file.get(), &info) != 0 || static_cast<uint64_t>(info.st_size) < bytes)
+  if (fstat(file.get(), &info) != 0 || static_cast<uint64_t>(info.st_size) < at.size())
     throw FabricError(FabricError::Kind::kProtocol, owner, "a window is smaller than announced");
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (memory == MAP_FAILED)
+  if (mmap(at.data(), at.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) ==
+      MAP_FAILED)
     throw FabricError(FabricError::Kind::kUnavailable, owner,
                       std::string("cannot map a window: ") + std::strerror(errno));
   // Both are only advice: without huge pages or a new kernel the window is merely slower at first.
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  if (populate) madvise(memory, bytes, MADV_POPULATE_WRITE);
-  return {static_cast<std::byte*>(memory), bytes};
+  madvise(at.data(), at.size(), MADV_HUGEPAGE);
+  if (populate) madvise(at.data(), at.size(), MADV_POPULATE_WRITE);
 }
 
 }  // namespace
 
-SharedWindow::SharedWindow(Reactor& reactor, std::vector<std::span<std::byte>> files)
-    : reactor_(reactor), files_(std::move(files)) {}
-
-SharedWindow::~SharedWindow() {
-  for (const auto& file : files_) munmap(file.data(), file.size());
+AddressSpace::AddressSpace(size_t bytes) : bytes_(bytes) {
+  void* memory =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    throw FabricError(
+        FabricError::Kind::kUnavailable, kAnyRank,
+        fmt::format("no room for windows of {} bytes in all: {}", bytes, std::strerror(errno)));
+  data_ = static_cast<std::byte*>(memory);
 }
 
+AddressSpace::~AddressSpace() {
+  if (data_) munmap(data_, bytes_);
+}
+
+SharedWindow::SharedWindow(Reactor& reactor, AddressSpace memory,
+                           std::vector<std::span<std::byte>> files)
+    : reactor_(reactor), memory_(std::move(memory)), files_(std::move(files)) {}
+
 std::span<std::byte> SharedWindow::of(Rank rank) {
-  const auto file = files_.at(static_cast<size_t>(rank));
-  return file.subspan(kHeaderBytes + stagger_bytes(rank), file.size() - kHeaderBytes - kPage);
+  return files_.at(static_cast<size_t>(rank)).subspan(kHeaderBytes);
 }
 
 void SharedWindow::post(int slot, uint64_t value) {
@@ -115,8 +129,7 @@ std::unique_ptr<Window> open_shared_window(Reactor& reactor, size_t bytes, doubl
                         "lost rank " + std::to_string(*lost) + " while opening a shared window");
   };
   refuse_loss();
-  const size_t file_bytes =
-      SharedWindow::kHeaderBytes + kPage + (bytes + kPage - 1) / kPage * kPage;
+  const size_t file_bytes = SharedWindow::kHeaderBytes + (bytes + kPage - 1) / kPage * kPage;
   auto file = std::make_shared<FileDescriptor>(make_file(file_bytes));
   reactor.announce_window(file, bytes);
 
@@ -131,15 +144,22 @@ std::unique_ptr<Window> open_shared_window(Reactor& reactor, size_t bytes, doubl
   if (!all_came)
     throw FabricError(Kind::kTimedOut, kAnyRank, "not all nodes opened the shared window in time");
 
-  std::vector<std::span<std::byte>> files;
+  std::vector<WindowOffer> offers;
+  size_t largest = 0;
   for (Rank rank = 0; rank < nodes; ++rank) {
-    const WindowOffer offer = std::move(reactor.windows_of(rank).front());
+    offers.push_back(std::move(reactor.windows_of(rank).front()));
     reactor.windows_of(rank).pop_front();
-    const size_t total = SharedWindow::kHeaderBytes + kPage + offer.bytes;
-    const bool populate = total <= kPopulateBytes / static_cast<size_t>(nodes);
-    files.push_back(map_file(offer.memory, total, rank, populate));
+    largest = std::max(largest, SharedWindow::kHeaderBytes + offers.back().bytes);
   }
-  return std::make_unique<SharedWindow>(reactor, std::move(files));
+  AddressSpace memory(static_cast<size_t>(nodes) * distance(largest));
+  const bool populate = largest <= kPopulateBytes / static_cast<size_t>(nodes);
+  std::vector<std::span<std::byte>> files;
+  for (size_t i = 0; i < offers.size(); ++i) {
+    files.push_back(
+        memory.all().subspan(i * distance(largest), SharedWindow::kHeaderBytes + offers[i].bytes));
+    map_file(offers[i].memory, files.back(), static_cast<Rank>(i), populate);
+  }
+  return std::make_unique<SharedWindow>(reactor, std::move(memory), std::move(files));
 }
 
 }  // namespace tutti::process

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fabric/node.h"
@@ -16,10 +17,26 @@
 
 namespace tutti::process {
 
+// Room for mappings, in one piece. What is mapped into it goes with it.
+class AddressSpace {
+ public:
+  explicit AddressSpace(size_t bytes);
+  AddressSpace(AddressSpace&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  AddressSpace& operator=(AddressSpace&&) = delete;
+  ~AddressSpace();
+
+  std::span<std::byte> all() const { return {data_, bytes_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t bytes_;
+};
+
 class SharedWindow : public Window {
  public:
-  SharedWindow(Reactor& reactor, std::vector<std::span<std::byte>> files);
-  ~SharedWindow() override;
+  // `files`: each node's, mapped into `memory`.
+  SharedWindow(Reactor& reactor, AddressSpace memory, std::vector<std::span<std::byte>> files);
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;
 
@@ -41,6 +58,7 @@ class SharedWindow : public Window {
   Completion await_slowly(Rank rank, int slot, uint64_t value, double timeout_s);
 
   Reactor& reactor_;
+  AddressSpace memory_;
   std::vector<std::span<std::byte>> files_;
 };
 

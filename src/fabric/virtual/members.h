@@ -17,6 +17,10 @@ class Members {
     return lost_.empty() ? std::nullopt : std::optional(lost_.front());
   }
 
+  // Who is to be named when the loss of `peer` ends a wait. Those who could not go on without a
+  // lost node are lost, too.
+  Rank named(Rank peer) const { return end_waits_on_any_loss ? first_lost().value_or(peer) : peer; }
+
   void lose(Rank rank, uint32_t incarnation) {
     lost_.push_back(rank);
     events_.push_back({MemberEvent::Kind::kLost, rank, incarnation});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/random.h"
 
@@ -41,6 +42,12 @@ double Stragglers::slowdown(const StragglerConfig& straggler, size_t index, Rank
     const double reached =
         straggler.duration_s > 0 ? std::min(1.0, now_s / straggler.duration_s) : 1.0;
     return 1 + (straggler.factor - 1) * reached;
+  }
+  if (straggler.kind == "wave") {
+    const double waves = (now_s - straggler.at_s) / std::max(1e-9, straggler.duration_s);
+    const double height =
+        waves < 0 ? 0 : std::sin(2 * std::numbers::pi * (waves - std::floor(waves)));
+    return 1 + (straggler.factor - 1) * std::max(0.0, height);
   }
   // Each straggler table has numbers of its own: the seed takes in its place in the job.
   Random random(seed_ + index, Stream::kStraggler, static_cast<uint32_t>(rank), count);

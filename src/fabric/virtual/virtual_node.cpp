@@ -67,6 +67,13 @@ Handle VirtualEndpoint::receive(Rank from, Tag tag, std::span<std::byte> buffer)
   return {this, world_.mail().receive(rank_, from, tag, buffer)};
 }
 
+Completion VirtualEndpoint::ended(const Handle& handle) {
+  Completion completion = world_.mail().cancel(rank_, handle.id());
+  if (completion.state == State::kPeerLost)
+    completion.peer = world_.participant(rank_).members.named(completion.peer);
+  return completion;
+}
+
 std::optional<std::pair<size_t, Completion>> VirtualEndpoint::look(std::span<Handle> handles) {
   const Members& members = world_.participant(rank_).members;
   std::optional<std::pair<size_t, Completion>> lost;
@@ -74,15 +81,14 @@ std::optional<std::pair<size_t, Completion>> VirtualEndpoint::look(std::span<Han
     if (!handles[i].pending()) continue;
     const Operation* operation = world_.mail().find(rank_, handles[i].id());
     TUTTI_CHECK(operation);
-    if (operation->completion.state != State::kPending)
-      return std::pair(i, world_.mail().cancel(rank_, handles[i].id()));
+    if (operation->completion.state != State::kPending) return std::pair(i, ended(handles[i]));
     if (lost) continue;
     // A receive may name a peer that was lost before it was posted.
     const Rank peer = operation->completion.peer;
-    if (peer != kAnyRank && !operation->is_send && !members.alive(peer) && !operation->message)
-      lost = {i, {State::kPeerLost, peer, operation->completion.tag, 0}};
-    else if (members.end_waits_on_any_loss && members.first_lost())
-      lost = {i, {State::kPeerLost, *members.first_lost(), operation->completion.tag, 0}};
+    const bool peer_lost =
+        peer != kAnyRank && !operation->is_send && !members.alive(peer) && !operation->message;
+    if (peer_lost || (members.end_waits_on_any_loss && members.first_lost()))
+      lost = {i, {State::kPeerLost, members.named(peer), operation->completion.tag, 0}};
   }
   if (lost) world_.mail().cancel(rank_, handles[lost->first].id());
   return lost;

@@ -31,6 +31,7 @@ class VirtualEndpoint final : public Endpoint {
   }
 
  private:
+  Completion ended(const Handle& handle);  // how, once it has
   // The first of these handles that has ended, or that a loss ends.
   std::optional<std::pair<size_t, Completion>> look(std::span<Handle> handles);
 

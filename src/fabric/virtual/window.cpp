@@ -63,10 +63,9 @@ class VirtualWindow : public Window {
     const SlotWaiting waiting(rank, slot, value);
     bool in_time = true;
     while (current < value) {
-      const auto lost = members.first_lost();
-      if (!members.alive(rank) || (members.end_waits_on_any_loss && lost)) {
+      if (!members.alive(members.named(rank))) {
         completion.state = State::kPeerLost;
-        completion.peer = members.alive(rank) ? *lost : rank;
+        completion.peer = members.named(rank);
         return completion;
       }
       if (!in_time) {

@@ -84,6 +84,8 @@ void World::live(Rank rank) {
   }
   Participant& node = participant(rank);
   if (node.cut_off) outcome.kind = NodeOutcome::Kind::kLost;
+  // Nobody should wait for a node that has given up; in a stop all of them do.
+  if (outcome.kind == NodeOutcome::Kind::kFailed) agenda_.soon([this, rank] { lose(rank); });
   node.outcome = std::move(outcome);
   node.phase = Phase::kEnded;
   --active_;

@@ -92,6 +92,7 @@ class World {
  private:
   void start(Rank rank);
   void restart(Rank rank);
+  void lose(Rank rank);  // all others do, and what is on its way from or to it. Not by an actor
   void live(Rank rank);  // the body of an actor
   void change();         // settle() soon, at this time
   void settle();

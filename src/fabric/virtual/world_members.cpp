@@ -30,14 +30,7 @@ void World::crash(Rank rank, double restart_s) {
   node.blocked = node.woken = false;
   --running_;
 
-  mail_.sever([rank](Rank a, Rank b) { return a == rank || b == rank; });
-  mail_.forget(rank);
-  windows_.forget(rank);
-  for (Rank other = 0; other < size(); ++other)
-    if (participant(other).phase == Phase::kRunning && participant(other).members.alive(rank))
-      participant(other).members.lose(rank, node.incarnation);
-  wake_all();
-
+  lose(rank);
   node.actor->kill();
   // With several nodes on a host it is a process that crashes, not the machine.
   if (config_.nodes_per_host == 1 && !config_.colocated) platform_.host_of(rank)->turn_off();
@@ -46,6 +39,16 @@ void World::crash(Rank rank, double restart_s) {
     agenda_.at(now() + restart_s, [this, rank] { restart(rank); });
   }
   change();
+}
+
+void World::lose(Rank rank) {
+  mail_.sever([rank](Rank a, Rank b) { return a == rank || b == rank; });
+  mail_.forget(rank);
+  windows_.forget(rank);
+  for (Rank other = 0; other < size(); ++other)
+    if (participant(other).phase == Phase::kRunning && participant(other).members.alive(rank))
+      participant(other).members.lose(rank, participant(rank).incarnation);
+  wake_all();
 }
 
 void World::restart(Rank rank) {

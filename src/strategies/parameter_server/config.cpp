@@ -27,7 +27,7 @@ void visit(Visitor& v, Config& c) {
           "steps between two pulls; in between a worker updates a copy of its own");
   v.choice("pull", c.pull, {"layers", "whole"},
            "what the forward pass of a layer waits for: the parameters of this layer and of those "
-           "before, or all; always all with replicas, prefetch or pull_every above 1");
+           "before, or all; always all with replicas");
   v.field("prefetch", c.prefetch,
           "ask for the next parameters while this step's gradient is computed");
   v.choice("rate", c.rate, {"constant", "staleness", "worker"},
@@ -73,14 +73,11 @@ void validate_prefetch(const Config& c) {
                                   "strategy.consistency = \"{}\": the next parameters do not exist "
                                   "before every gradient is there; use ssp, asp or adaptive",
                                   c.consistency));
-  if (c.consistency != "asp" && c.staleness < 1)
+  if (c.consistency != "asp" && c.staleness < 1 && asks_ahead_of_push(c))
     throw ConfigError("strategy.staleness",
                       "strategy.prefetch = true reads parameters that lack the worker's own last "
-                      "step, which strategy.staleness = 0 forbids; set it to 1 or more");
-  if (c.pull_every > 1)
-    throw ConfigError("strategy.pull_every",
-                      "strategy.prefetch = true fetches at every step, but strategy.pull_every is "
-                      "more than 1; leave one of them out");
+                      "step, which strategy.staleness = 0 forbids; set it to 1 or more, or "
+                      "strategy.pull_every above 1, where a push is under way long before");
 }
 
 // Rows are pulled when it is known which, and one step at a time.

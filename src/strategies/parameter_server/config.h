@@ -19,7 +19,7 @@ struct Config {
   int64_t backup = 1;             // backup: late workers that a step does without
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
   std::string pull = "layers";    // layers | whole: what a forward pass waits for
-  bool prefetch = false;          // ask for the next parameters before this step's gradient
+  bool prefetch = false;          // ask for the next parameters while this gradient is computed
   std::string rate = "constant";  // constant | staleness | worker
   std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
@@ -30,11 +30,14 @@ struct Config {
 };
 
 // Whether the parameters of a pull may come while the forward pass goes on. With copies of shards a
-// server that takes over may answer with newer ones, which must not mix; elsewhere there is no
-// forward pass that could wait for them.
+// server that takes over may answer with newer ones, which must not mix.
 inline bool pulls_layers(const Config& config) {
-  return config.pull == "layers" && config.replicas == 0 && !config.prefetch &&
-         config.pull_every == 1;
+  return config.pull == "layers" && config.replicas == 0;
+}
+
+// Whether the next pull is asked for before the push of this step, whose gradient it then lacks.
+inline bool asks_ahead_of_push(const Config& config) {
+  return config.prefetch && config.pull_every == 1;
 }
 
 // Of all servers.

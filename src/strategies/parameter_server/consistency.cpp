@@ -1,6 +1,7 @@
 #include "strategies/parameter_server/consistency.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/error.h"
@@ -9,8 +10,9 @@
 namespace tutti::parameter_server {
 
 size_t Consistency::quorum(size_t, size_t, size_t) const { return 1; }
-bool Consistency::may_read(int64_t, int64_t, int64_t, bool) const { return true; }
+bool Consistency::may_read(int64_t, int64_t, int64_t, bool) { return true; }
 int64_t Consistency::bound() const { return kMostBound; }
+bool Consistency::forgives(int64_t) const { return false; }
 void Consistency::observe(int, double, size_t) {}
 
 namespace {
@@ -40,7 +42,7 @@ class Asp : public Consistency {};
 class Ssp : public Consistency {
  public:
   explicit Ssp(int64_t bound) : bound_(bound) {}
-  bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool) const override {
+  bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool) override {
     return oldest >= clock - bound;
   }
   int64_t bound() const override { return bound_; }
@@ -49,47 +51,74 @@ class Ssp : public Consistency {
   int64_t bound_;
 };
 
-// Workers that wait much need more room; where all are busy, room only makes gradients stale.
+// Workers that wait much need more room; where all are equally busy, room only makes gradients
+// stale. Who waits is less busy than who is waited for, whatever they all spend on the network.
+//
+// A bound of clocks since the start would only lend time: however large, a worker that stays slower
+// uses it up, and when it has recovered, the others could not come closer without waiting for it to
+// catch up. So what the slowest is behind is forgiven after some steps of its own, and the bound
+// says how many steps the others may make meanwhile.
 class Adaptive : public Ssp {
  public:
   explicit Adaptive(const Config& config, int64_t workers)
       : Ssp(config.staleness),
         executions_(config.executions),
         most_(16 * std::max<int64_t>(1, config.staleness)),
-        least_(config.prefetch ? 1 : 0),
-        reports_(static_cast<size_t>(workers), -1) {}
+        least_(asks_ahead_of_push(config) ? 1 : 0),
+        reports_(static_cast<size_t>(workers), 0),
+        slowness_(static_cast<size_t>(workers), 0) {}
 
-  bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) const override {
+  bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) override {
+    used_ = std::max(used_, std::min(clock - oldest, bound));
     // Who had to wait goes on only when the slowest has made enough steps, not after each of them.
     const int64_t more = waited ? std::min(executions_ - 1, bound) : 0;
     return oldest >= clock - bound + more;
   }
 
+  bool forgives(int64_t pushes) const override { return pushes >= executions_; }
+
   void observe(int worker, double occupancy, size_t present) override {
     if (occupancy < 0) return;
-    reports_[static_cast<size_t>(worker)] = occupancy;
-    double sum = 0;
+    const auto index = static_cast<size_t>(worker);
+    reports_[index] += 1;
+    slowness_[index] += 1 / std::max(occupancy, kLeast);
+    double sum = 0, most = 0;
     size_t count = 0;
-    for (const double report : reports_)
-      if (report >= 0) {
-        sum += report;
-        ++count;
-      }
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      if (reports_[i] == 0) continue;
+      // Steps take as much work each, so this is the share of all its time since then.
+      const double busy = reports_[i] / slowness_[i];
+      sum += busy;
+      most = std::max(most, busy);
+      ++count;
+    }
     if (count < present) return;
-    const double mean = sum / static_cast<double>(count);
-    // By a half: a worker that slows down is several steps behind by the time all have reported.
-    if (mean < kIdle) bound_ = std::min(bound_ + std::max<int64_t>(1, bound_ / 2), most_);
-    if (mean > kBusy) bound_ = std::max(bound_ - 1, least_);
-    std::fill(reports_.begin(), reports_.end(), -1.0);
+    if (count > 1) follow((sum / most - 1) / static_cast<double>(count - 1));
+    used_ /= 2;  // who is let off is level with the others for a while
+    std::fill(reports_.begin(), reports_.end(), 0.0);
+    std::fill(slowness_.begin(), slowness_.end(), 0.0);
   }
 
-  void archive(Archive& archive) override { archive(bound_, reports_); }
+  void archive(Archive& archive) override { archive(bound_, used_, reports_, slowness_); }
 
  private:
-  static constexpr double kIdle = 0.8, kBusy = 0.95;
+  // `busy`: the others, compared with the busiest. Who is busy for a quarter of the time needs four
+  // times the room. It falls to twice what anybody made use of at once, and below that step by
+  // step.
+  void follow(double busy) {
+    if (busy < kIdle) {
+      const double room = static_cast<double>(bound_ + 1) / std::max(busy, kLeast);
+      bound_ = std::min(static_cast<int64_t>(std::ceil(room)) - 1, most_);
+    }
+    if (busy > kBusy) bound_ = std::max(std::min(bound_ - 1, 2 * used_), least_);
+  }
+
+  static constexpr double kIdle = 0.8, kBusy = 0.95, kLeast = 1e-3;
   int64_t executions_;
   int64_t most_, least_;
-  std::vector<double> reports_;  // since the bound was looked at; -1: none
+  int64_t used_ = 0;              // how far anybody was ahead, forgotten by halves
+  std::vector<double> reports_;   // of each worker since the bound was looked at
+  std::vector<double> slowness_;  // the sum of 1 / occupancy of these
 };
 
 }  // namespace

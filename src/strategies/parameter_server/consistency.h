@@ -4,8 +4,8 @@
 //  asp       Dean et al., "Large scale distributed deep networks" (DistBelief), NIPS 2012
 //  ssp       Ho et al., "More effective distributed ML via a stale synchronous parallel parameter
 //            server", NIPS 2013
-//  adaptive  after Zhang et al. 2018: the bound follows the occupancy that nodes report, and a
-//            synchronisation leaves the slowest worker some executions before the next one
+//  adaptive  after Zhang et al. 2018: the bound follows the occupancy that nodes report, and counts
+//            from the last synchronisation, between which the slowest worker has some executions
 //  backup    Chen et al., "Revisiting distributed synchronous SGD", 2016
 #pragma once
 
@@ -31,9 +31,12 @@ class Consistency {
   virtual size_t quorum(size_t parts, size_t present, size_t left) const;
   // May a worker read that has pushed `clock` times, when the slowest's `oldest` pushes are in?
   // `waited`: it was refused before.
-  virtual bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) const;
+  virtual bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited);
   // How far the fastest may be ahead now; what workers are told.
   virtual int64_t bound() const;
+  // May a worker that has pushed so many times since then be told again that it need not catch up
+  // with those before it?
+  virtual bool forgives(int64_t pushes) const;
   // A worker was busy for this share of its time since it was asked last.
   virtual void observe(int worker, double occupancy, size_t present);
   virtual void archive(Archive&) {}  // what it has observed

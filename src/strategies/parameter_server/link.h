@@ -37,6 +37,8 @@ class Link {
   // for it before the push is requested with kOutbox: `range` of all of them.
   bool shares() const { return shares_; }
   void leave_gradients(Range range, std::span<const float> gradients);
+  // What was left last is about to be overwritten: blocks until the server does not need it there.
+  void secure_gradients();
   // A piece of the gradients of the last push; `data` must stay until the next finish_sending().
   void send_gradients(size_t piece, std::span<const std::byte> data);
   void send_keys(std::span<const uint64_t> keys);  // of the last request; likewise

@@ -65,7 +65,10 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
     return fmt::format("{} bytes instead of {}", bytes, sizeof(Request));
   if (from < 0 || from >= limits.workers) return "not a worker";
   if (request.flags == 0) return "a request for nothing";
-  if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound)
+  if (request.flags & Request::kSecure && request.flags != Request::kSecure)
+    return "something else to do before a gradient is overwritten";
+  if (request.clock < 0 || request.wanted < 0 || request.bound < 0 || request.bound > kMostBound ||
+      request.forgiven < 0 || request.forgiven > kMostForgiven)
     return "numbers out of range";
   if (std::isnan(request.occupancy) || request.occupancy > 1.5) return "no share of time";
   if (request.share.begin > request.share.end) return "no such share of an evaluation";
@@ -103,6 +106,7 @@ std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64
   if (reply.sequence != sequence) return "an answer to another request";
   if (reply.elements != 0 && reply.elements != elements) return "another number of parameters";
   if (reply.offset < -1 || (reply.offset >= 0 && reply.elements == 0)) return "no such place";
+  if (reply.forgiven < 0 || reply.forgiven > kMostForgiven) return "numbers out of range";
   if (reply.task.begin > reply.task.end) return "no such share of an evaluation";
   if (reply.kind == Reply::kCompute && reply.hand.steps > 0 && reply.hand.parts < 1)
     return "no such part of a batch";

@@ -19,6 +19,7 @@ namespace tutti::parameter_server {
 
 inline constexpr uint32_t kMagic = 0x31535054;  // "TPS1"
 inline constexpr int64_t kMostBound = 1 << 20;  // no bound at all
+inline constexpr int64_t kMostForgiven = int64_t{1} << 40;
 
 // What a worker computes between two pulls: part `part` of `parts` of each of the `steps` global
 // batches from `step` on.
@@ -68,7 +69,8 @@ struct Request {
     kReads = 1 << 21,   // pull: it can read parameters from the server's window
     kLayers = 1 << 22,  // pull: parameters one piece after the other, first layers first
     kWhere = 1 << 23,   // by itself: whether the server has a part in this shard's chain
-    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers,
+    kSecure = 1 << 24,  // by itself: what lies in its window is about to be overwritten
+    kKnownFlags = 4095 | kRows | kOutbox | kReads | kLayers | kSecure,
   };
   uint32_t magic = kMagic;
   uint32_t flags = 0;
@@ -77,6 +79,7 @@ struct Request {
   int64_t version = 0;    // push: updates in the parameters that the gradient was computed on
   int64_t wanted = 0;     // pull: not with fewer updates than this
   int64_t bound = 0;      // pull: how far this worker may be ahead, as it was told last
+  int64_t forgiven = 0;   // clocks that it need not catch up with, as it was told last
   double occupancy = -1;  // share of its time since the last request that it computed; -1: unknown
   double read_s = 0;      // push: when those parameters were read
   Hand hand;              // push: what the gradient was computed on, or its last part
@@ -110,8 +113,9 @@ struct Reply {
   int64_t oldest = 0;     // pushes of the slowest worker in them
   int64_t accounted = 0;  // pushes of this worker in them, or dropped
   int64_t bound = 0;
-  int64_t samples = 0;  // of all workers, in them
-  double rate = 0;      // for the first step of `hand`
+  int64_t forgiven = 0;  // clocks that this worker need not catch up with, in all
+  int64_t samples = 0;   // of all workers, in them
+  double rate = 0;       // for the first step of `hand`
   Hand hand;
   int32_t has_row = 0;
   EvaluationTask task;
@@ -168,6 +172,8 @@ inline Tag parameters_tag(uint64_t stream, size_t piece = 0) {
   return {Purpose::kParameters, stream, piece};
 }
 inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
+// Empty: the answer to kSecure.
+inline Tag secured_tag(uint64_t stream) { return {Purpose::kControl, stream, 9}; }
 // Notices to workers, by shard, and to servers.
 inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }
 inline Tag notice_tag() { return {Purpose::kControl, 0, 7}; }

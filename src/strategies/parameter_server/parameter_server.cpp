@@ -38,17 +38,22 @@ class ParameterServer : public Strategy {
             "push and pull"};
   }
 
-  // Which servers may go and come.
-  std::vector<std::string> explain(const Plan&) const override {
+  // Which servers may go and come, and why what was asked for is not done.
+  std::vector<std::string> explain(const Plan& plan) const override {
     if (config_.replicas == 0)
       return {config_.snapshot_every > 0
                   ? "a lost server ends the run, which can go on from its snapshots; no server can "
                     "join, since nobody could give it a state: set strategy.replicas"
                   : "a lost server ends the run, and none can join: set strategy.replicas"};
-    return {
+    std::vector<std::string> lines = {
         fmt::format("any {} of the {} servers may be lost at once; one that comes late or back "
                     "gets its shards; more cannot join, as shards are cut for these",
                     config_.replicas, config_.servers)};
+    if (config_.pull == "layers" && plan.architecture.row_width == 0)
+      lines.push_back(
+          "parameters are pulled whole, not layer by layer: a server that takes over may answer "
+          "with newer ones, which must not mix");
+    return lines;
   }
 
   // Workers first: rank 0 records what is measured.
@@ -121,8 +126,11 @@ class ParameterServer : public Strategy {
     return most;
   }
 
+  SharedMemory share(Node& node, const Plan& plan, Log& log) const override {
+    return ps::open_shared_memory(node, plan, config_, log);
+  }
+
   void run(Context& context) const override {
-    context.window = ps::open_shared_memory(context, config_);
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       ps::ServerNode(context, config_).run();
     else if (context.model.architecture().row_width > 0)

@@ -123,6 +123,8 @@ void Server::process_queue(int index) {
       begin_push(index, request);
     else if (request.flags & Request::kRows)
       receive_rows(index, request);
+    else if (request.flags & Request::kSecure)
+      tell_secured(index, request);
     else if (request.sequence <= sender.executed)
       answer_again(index, request);
     else
@@ -166,6 +168,19 @@ void Server::take_outbox(int index, const Request& request) {
   worker(index).push =
       Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
   finish_push(index);
+}
+
+// Takes what this worker has in its window, since that is about to change.
+void Server::secure(int index) {
+  for (Gathered& gathered : gathered_)
+    if (gathered.worker == index && gathered.slot != kNoSlot)
+      gathered.slot = shard_.own_slot(gathered.slot);
+}
+
+void Server::tell_secured(int index, const Request& request) {
+  secure(index);
+  worker(index).secured =
+      node_.endpoint().send(index, secured_tag(ring_.stream(index_, request.sequence)), {});
 }
 
 void Server::gradient_arrived(const Arrival& arrival, const Completion& completion) {
@@ -250,6 +265,7 @@ void Server::take(int index, const Request& request) {
   const size_t slot = sender.push ? sender.push->slot : kNoSlot;
   sender.push.reset();
   sender.executed = request.sequence;
+  sender.forgiven = std::max(sender.forgiven, request.forgiven);
   if (request.flags & Request::kLeave) {
     diverged_ = true;
     free(slot);

@@ -73,9 +73,11 @@ class Server {
     bool done = false;      // has the final parameters, or knows that there are none
     bool waited = false;    // its pull was refused for now
     uint32_t incarnation = 0;
-    uint64_t executed = 0;  // sequence number of its last request that was executed
-    int64_t base = 0;       // the slowest worker's clock when it joined
-    int64_t clock = 0;      // its pushes that were applied or dropped
+    uint64_t executed = 0;    // sequence number of its last request that was executed
+    int64_t base = 0;         // the slowest worker's clock when it joined
+    int64_t clock = 0;        // its pushes that were applied or dropped
+    int64_t forgiven = 0;     // clocks that it need not catch up with
+    int64_t forgiven_at = 0;  // its clock when it was told so last
     std::optional<Request> pull;
     Reply reply;  // the last one
     // Of the head alone:
@@ -89,11 +91,15 @@ class Server {
     size_t pieces_sent = 0;
     Buffer<float> staging;  // parameters that travel while others change them
     std::vector<Handle> sending;
+    Handle secured;              // the answer to kSecure
     std::vector<uint64_t> keys;  // sparse: of the pull
 
     void archive(Archive& archive) {
-      archive(present, finished, done, waited, incarnation, executed, base, clock, pull, reply);
+      archive(present, finished, done, waited, incarnation, executed, base, clock, forgiven,
+              forgiven_at, pull, reply);
     }
+    // Its clock, as it is compared with others', minus its pushes.
+    int64_t lead() const { return base + forgiven; }
   };
   struct Gathered {
     Request push;
@@ -127,6 +133,8 @@ class Server {
   void process_queue(int index);
   void begin_push(int index, const Request& request);
   void take_outbox(int index, const Request& request);
+  void secure(int index);
+  void tell_secured(int index, const Request& request);
   void finish_push(int index);
   void answer_again(int index, const Request& request);
   void defer(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided);
@@ -198,6 +206,7 @@ class Server {
   std::vector<int> present(bool active) const;
   int64_t oldest() const;
   int64_t fastest() const;
+  void forgive(Worker& asking, Reply& reply);
   bool coordinates() const { return coordinator_ != nullptr; }
   Worker& worker(int index) { return workers_[static_cast<size_t>(index)]; }
 

@@ -21,14 +21,14 @@ std::vector<int> Server::present(bool active) const {
 int64_t Server::oldest() const {
   int64_t least = kMostBound;
   for (const Worker& worker : workers_)
-    if (worker.present && !worker.finished) least = std::min(least, worker.base + worker.clock);
+    if (worker.present && !worker.finished) least = std::min(least, worker.lead() + worker.clock);
   return least;
 }
 
 int64_t Server::fastest() const {
   int64_t most = 0;
   for (const Worker& worker : workers_)
-    if (worker.present) most = std::max(most, worker.base + worker.clock);
+    if (worker.present) most = std::max(most, worker.lead() + worker.clock);
   return most;
 }
 
@@ -79,15 +79,29 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
   const bool follows = config_.consistency == "adaptive" && !coordinates();
   reply.bound = follows ? pull.bound : consistency_->bound();
-  const int64_t clock = asking.base + pull.clock + (pull.flags & Request::kAhead ? 1 : 0) +
+  const int64_t clock = asking.lead() + pull.clock + (pull.flags & Request::kAhead ? 1 : 0) +
                         (pull.flags & Request::kPush ? 1 : 0);
-  reply.oldest = oldest_ - asking.base;
+  reply.oldest = oldest_ - asking.lead();
   if (!(pull.flags & Request::kHeaderOnly) &&
       !consistency_->may_read(clock, oldest_, reply.bound, asking.waited)) {
     asking.waited = true;
     return false;
   }
-  return !directs || coordinator_->direct(index, false, present(true), reply);
+  if (!directs) return true;
+  if (!coordinator_->direct(index, false, present(true), reply)) return false;
+  forgive(asking, reply);
+  return true;
+}
+
+// It says so in its next request to every shard, so that all of them compare the same clocks, and
+// who is behind all others is behind all others everywhere.
+void Server::forgive(Worker& asking, Reply& reply) {
+  reply.forgiven = asking.forgiven;
+  if (!consistency_->forgives(asking.clock - asking.forgiven_at)) return;
+  const int64_t behind = fastest() - (asking.lead() + asking.clock);
+  if (behind <= 0) return;
+  reply.forgiven += behind;
+  asking.forgiven_at = asking.clock;
 }
 
 // Leaves when the chain has all that it says (release).

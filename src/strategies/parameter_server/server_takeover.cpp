@@ -88,7 +88,7 @@ void Server::answer_again(int index, const Request& request) {
     parameters = snapshot ? shard_.kept() : shard_.values();
     reply.version = version_;
     reply.accounted = asking.clock;
-    if (!snapshot) reply.oldest = oldest() - asking.base;
+    if (!snapshot) reply.oldest = oldest() - asking.lead();
   }
   asking.pull = request;
   asking.heard = true;

@@ -70,7 +70,7 @@ void Server::free(size_t slot) {
 void Server::apply_at_once(int index, const Request& push, size_t slot) {
   const auto staleness = static_cast<double>(version_ - push.version);
   const auto workers = static_cast<double>(std::max<size_t>(1, present(true).size()));
-  const int64_t behind = fastest() - (worker(index).base + worker(index).clock);
+  const int64_t behind = fastest() - (worker(index).lead() + worker(index).clock);
   const double factor = rate_factor(config_, staleness / workers, behind);
   update({&slot, 1}, 1, factor * timetable_.rate(push.hand));
   free(slot);
@@ -187,6 +187,7 @@ void Server::ask_to_repeat(const Hand& hand) {
     reply.version = version_;
     reply.accounted = candidate.clock;
     context_.recorder.count("gradients_repeated");
+    secure(index);
     return send_reply(index, reply, {});
   }
 }

@@ -69,6 +69,18 @@ size_t Shard::lend_slot(std::span<float> gradient) {
   return slot;
 }
 
+size_t Shard::own_slot(size_t slot) {
+  if (!slots_[slot].lent) return slot;
+  const size_t own = take_slot();
+  const std::span<const std::byte> from = slots_[slot].bytes;
+  if (!context_.node.clock().cost_only())
+    std::copy(from.begin(), from.end(), slots_[own].bytes.begin());
+  context_.node.clock().charge(
+      {.flops = 0, .memory_bytes = 2.0 * static_cast<double>(from.size())});
+  free_slot(slot);
+  return own;
+}
+
 void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).push_back(slot); }
 
 std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {

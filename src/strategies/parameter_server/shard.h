@@ -29,6 +29,8 @@ class Shard {
   std::span<std::byte> slot(size_t slot) { return slots_[slot].bytes; }
   // A slot that is a gradient in its worker's memory, and is only read.
   size_t lend_slot(std::span<float> gradient);
+  // The same gradient in memory of its own, whosever it is in now.
+  size_t own_slot(size_t slot);
 
   // Adds up the slots in this order, times `factor`, and takes an optimizer step with the sum,
   // which it returns; it stays until the first slot is freed. Nothing when that slot is lent: then

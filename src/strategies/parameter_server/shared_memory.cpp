@@ -17,35 +17,43 @@ constexpr double kOpening_s = 2;
 
 size_t lines(size_t floats) { return (floats * sizeof(float) + kLine - 1) / kLine * kLine; }
 
-size_t room_for(const Context& context, const Config& config) {
-  const Architecture& architecture = context.model.architecture();
-  const Rank server = context.node.endpoint().rank() - static_cast<Rank>(context.cluster.workers);
+// The servers' window has their shard, a worker's its outboxes.
+size_t room_for(Rank server, const Plan& plan, const Config& config) {
   if (server < 0)
-    return outbox_offset(architecture.parameter_count, config, 1) +
-           lines(architecture.parameter_count);
-  const auto shards = make_shards(architecture, config, context.optimizer);
+    return outbox_offset(plan.architecture.parameter_count, config, 1) +
+           lines(plan.architecture.parameter_count);
+  const auto shards = make_shards(plan.architecture, config, plan.optimizer);
   const size_t elements = shards[static_cast<size_t>(server)].size();
-  const auto consistency = make_consistency(config, context.cluster.workers);
+  const auto consistency = make_consistency(config, plan.cluster.workers);
   return staging_offset(elements,
-                        consistency->lockstep() ? 0 : static_cast<int>(context.cluster.workers));
+                        consistency->lockstep() ? 0 : static_cast<int>(plan.cluster.workers));
+}
+
+// Nothing is computed before all servers have what was pushed, and that is what was computed last.
+bool computes_in_outbox(const Plan& plan, const Config& config) {
+  return !config.prefetch && config.pull_every == 1 && !plan.task.deterministic;
 }
 
 }  // namespace
 
-Window* open_shared_memory(Context& context, const Config& config) {
-  Node& node = context.node;
+SharedMemory open_shared_memory(Node& node, const Plan& plan, const Config& config, Log& log) {
+  const Rank rank = node.endpoint().rank();
+  const size_t count = plan.architecture.parameter_count;
   // What a chain of servers passes on is sent, and so is what a worker may have to say again.
-  if (config.replicas > 0) return nullptr;
+  if (config.replicas > 0) return {};
   // Opening is collective, and the others have done it when a node comes back.
-  if (node.membership().incarnation(node.endpoint().rank()) > 0) return nullptr;
+  if (node.membership().incarnation(rank) > 0) return {};
   // The rows of a batch lie apart: they are gathered into messages.
-  if (context.model.architecture().row_width > 0) return nullptr;
+  if (plan.architecture.row_width > 0) return {};
+  const Rank server = rank - static_cast<Rank>(plan.cluster.workers);
   try {
-    return node.endpoint().open_window(std::max(kLine, room_for(context, config)),
-                                       std::min(kOpening_s, node.timeout_s()));
+    Window* const window = node.endpoint().open_window(
+        std::max(kLine, room_for(server, plan, config)), std::min(kOpening_s, node.timeout_s()));
+    if (!window || server >= 0 || !computes_in_outbox(plan, config)) return {window, {}};
+    return {window, floats_in(*window, rank, 0, count)};
   } catch (const FabricError& error) {
-    context.log.warn(error.what());
-    return nullptr;
+    log.warn(error.what());
+    return {};
   }
 }
 

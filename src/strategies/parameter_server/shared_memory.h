@@ -1,9 +1,12 @@
 // Workers and servers that share a host need not send gradients and parameters.
 //
-// A worker leaves its gradient in its window, its outbox, where each server adds up its part; a
-// server has its parameters in its window, where workers read them. Requests and replies remain
-// messages: they say what lies where. Either side may lack its window, because a node was lost
-// while they were opened or has come back since; that pair then sends everything.
+// A worker has its gradient in its window, its outbox, where each server adds up its part; a server
+// has its parameters in its window, where workers read them. Requests and replies remain messages:
+// they say what lies where. Either side may lack its window, because a node was lost while they
+// were opened or has come back since; that pair then sends everything.
+//
+// The model of a worker computes its gradients in the outbox itself, unless the next ones are
+// computed while servers may still read those: then they are copied there.
 #pragma once
 
 #include <span>
@@ -16,7 +19,7 @@ namespace tutti::parameter_server {
 // Opens a window on every node, this one's with the room that its role needs. nullptr when nodes
 // are on several hosts, when servers have replicas, or when it failed: not being able to share
 // costs time and nothing else.
-Window* open_shared_memory(Context& context, const Config& config);
+SharedMemory open_shared_memory(Node& node, const Plan& plan, const Config& config, Log& log);
 
 // Where a worker's push `number` lies in its window, in bytes. The one before may be unread yet
 // when pulls are asked for ahead: two then take turns.

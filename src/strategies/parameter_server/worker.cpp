@@ -92,6 +92,7 @@ void Worker::train() {
     if (collects_) await_version(reply.version);
     by_layers_ ? commit_late() : commit();
     bound_ = reply.bound;
+    forgiven_ = std::max(forgiven_, reply.forgiven);
     compute(reply.hand);
   }
 }
@@ -143,6 +144,7 @@ void Worker::say_goodbye() {
 }
 
 double Worker::occupancy() {
+  { const PhaseScope now(context_.watch, Phase::kOther); }  // counts the phase that goes on, too
   const double busy_s =
       context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
   const double now_s = context_.node.clock().now();
@@ -157,6 +159,7 @@ Request Worker::pull_request(const Link& link, uint32_t flags) const {
   request.flags = Request::kPull | always_ | flags;
   if (by_layers_ && !(flags & Request::kFinal)) request.flags |= Request::kLayers;
   request.bound = std::min(bound_, kMostBound);
+  request.forgiven = forgiven_;
   request.wanted = collects_ && began_ ? link.version() + 1 : 0;
   if (flags & Request::kPush) {
     request.hand = accrued_hand_;

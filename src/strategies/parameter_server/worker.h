@@ -45,6 +45,7 @@ class Worker : private LateParameters {
   void commit_late();
   bool has(Range range) override;
   void await(Range range) override;
+  void ask_ahead();
   void take_arrived();
   void take(Link& link, size_t piece, const Completion& completion);
 
@@ -84,6 +85,7 @@ class Worker : private LateParameters {
   std::vector<std::vector<Range>> pieces_;  // of each link's range
   uint32_t always_ = 0;                     // flags of every pull
   int64_t bound_ = 0;                       // as the coordinator said last
+  int64_t forgiven_ = 0;                    // likewise
   int64_t steps_ = 0;                       // that this worker took
   int64_t accrued_steps_ = 0, accrued_samples_ = 0;
   Hand accrued_hand_;
@@ -93,6 +95,7 @@ class Worker : private LateParameters {
   const bool by_layers_;    // pulls them so
   size_t late_pieces_ = 0;  // that are still on their way
   double late_copied_ = 0;  // floats, not charged yet
+  bool ahead_ = false;      // the next pull is asked for when the last of them is here
 };
 
 }  // namespace tutti::parameter_server

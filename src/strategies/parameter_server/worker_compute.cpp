@@ -10,12 +10,19 @@ namespace tutti::parameter_server {
 
 void Worker::compute(const Hand& hand) {
   for (Link& link : links_) link.finish_sending();
-  if (config_.prefetch) ask(Request::kAhead);
-  if (config_.pull_every == 1) return compute_and_push(hand);
+  if (config_.pull_every == 1) {
+    if (config_.prefetch) ask_ahead();
+    return compute_and_push(hand);
+  }
+  // The first step pushes, so a pull that is asked for in the last one lacks no push.
+  const bool ahead = config_.prefetch && hand.steps > 1;
   Hand step = hand;
   step.steps = 1;
-  for (int32_t i = 0; i < hand.steps; ++i, ++step.step) compute_and_accrue(step, i == 0);
-  ask(0);
+  for (int32_t i = 0; i < hand.steps; ++i, ++step.step) {
+    if (ahead && i + 1 == hand.steps) ask(0);
+    compute_and_accrue(step, i == 0);
+  }
+  if (!ahead) ask(0);
 }
 
 void Worker::note_step(double loss, double rate) {
@@ -125,6 +132,7 @@ void Worker::repeat(Link& link) {
   const Hand hand = link.reply().hand;
   TUTTI_CHECK(link.reply().version == link.version());
   for (Link& other : links_) other.finish_sending();
+  for (Link& other : links_) other.secure_gradients();
   const LocalWorker::Result result =
       context_.task.deterministic
           ? local_.exact_gradient(place_of(hand), number_of(hand), sums_.span())
@@ -133,7 +141,7 @@ void Worker::repeat(Link& link) {
   request.hand = hand;
   request.steps = hand.steps;
   request.samples = result.samples;
-  // What it left for the servers may not have been read yet: this one travels.
+  // What lies in the window is not what belongs there: this one travels.
   send_whole(link, request, context_.model.gradients());
 }
 

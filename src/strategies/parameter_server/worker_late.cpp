@@ -3,6 +3,8 @@
 //
 // When all replies are there the step before is closed everywhere, so nobody can need the
 // parameters before any more: what has arrived is taken over at once, the rest piece by piece.
+// With prefetch the next pull is asked for when the last piece is here, so that it finds the second
+// buffer free: at the latest when the backward pass begins.
 #include <utility>
 
 #include "core/error.h"
@@ -27,6 +29,11 @@ void Worker::commit_late() {
   if (late_pieces_ == 0) await({0, 0});
 }
 
+void Worker::ask_ahead() {
+  ahead_ = late_pieces_ > 0;
+  if (!ahead_) ask(Request::kAhead);
+}
+
 bool Worker::has(Range range) {
   if (late_pieces_ == 0) return true;
   for (Link& link : links_)
@@ -44,6 +51,7 @@ void Worker::take(Link& link, size_t piece, const Completion& completion) {
 }
 
 void Worker::take_arrived() {
+  if (late_pieces_ == 0) return;  // others are those of the next pull
   for (Link& link : links_)
     for (size_t i = 0; i < link.pieces().size(); ++i) {
       Handle& handle = link.handles()[i + 1];
@@ -56,7 +64,7 @@ void Worker::await(Range range) {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   take_arrived();
   for (Link& link : links_)
-    for (size_t i = 0; i < link.pieces().size(); ++i) {
+    for (size_t i = 0; late_pieces_ > 0 && i < link.pieces().size(); ++i) {
       Handle& handle = link.handles()[i + 1];
       if (link.pieces()[i].begin >= range.end || !handle.pending()) continue;
       scope.change(Phase::kWait);
@@ -68,6 +76,7 @@ void Worker::await(Range range) {
   // One copy each way of all that came: as much work as when they come together.
   const double copied = std::exchange(late_copied_, 0);
   if (copied > 0) context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * copied});
+  if (ahead_) ask_ahead();
 }
 
 }  // namespace tutti::parameter_server

@@ -201,6 +201,7 @@ double time_of(const PipelineShape& shape, std::span<const std::vector<StageTask
         free_s[node] =
             std::max(free_s[node], *ready_s) + (task.backward ? own.backward_s : own.forward_s);
         progress.end(task, free_s[node]);
+        if (task.backward) free_s[node] += own.add_s;
         last_s = std::max(last_s, free_s[node]);
       }
   }

@@ -49,7 +49,7 @@ double bottleneck_s(const Placement& placement, const PipelineConfig& config, co
   double most_s = 0;
   const std::vector<StageTimes> times = all_times(placement, config, plan);
   for (size_t s = 0; s < times.size(); ++s)
-    most_s = std::max({most_s, times[s].forward_s + times[s].backward_s,
+    most_s = std::max({most_s, times[s].forward_s + times[s].backward_s + times[s].add_s,
                        s + 1 < times.size() ? times[s].transfer_s : 0});
   return most_s;
 }
@@ -91,7 +91,11 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config, co
   return {.forward_s = forward_s + sums_s(forward_exchanges(own, whole_samples)),
           .backward_s = 2 * forward_s + sums_s(backward_exchanges(own, whole_samples)),
           .transfer_s = latency_s + samples * bytes_of_values(output_values(own)) /
-                                        shared_bandwidth(plan.cluster, placement.shards)};
+                                        shared_bandwidth(plan.cluster, placement.shards),
+          // The sum is read and written, what is added is read.
+          .add_s =
+              static_cast<double>(own.parameter_count * (2 * element_bytes(plan) + sizeof(float))) /
+              plan.cluster.memory_bandwidth};
 }
 
 double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan) {
@@ -120,7 +124,7 @@ double bubble_share(const Placement& placement, const PipelineConfig& config, co
   for (size_t s = 0; s < times.size(); ++s) {
     const Architecture own = part_of_stage(placement, plan.architecture, s, 0);
     const auto samples = static_cast<size_t>(micro_batch_samples(plan, placement.micro_batches));
-    busy_s += times[s].forward_s + times[s].backward_s;
+    busy_s += times[s].forward_s + times[s].backward_s + times[s].add_s;
     for (const auto& sums : {forward_exchanges(own, samples), backward_exchanges(own, samples)})
       busy_s -= exchange_seconds(placement, config, plan.cluster, sums);
   }

@@ -142,6 +142,41 @@ TEST(Process, GoesOnWithoutAKilledWorker) {
     }
 }
 
+// On one host a gradient stays where its worker computed it until all of the step are there. When
+// that worker has to compute one for a worker that was killed, the first must not be overwritten:
+// one wrong gradient changes the loss by a hundred times as much as the order of sums, which is
+// another one from then on.
+TEST(Process, KeepsWhatWasPushedWhenAnotherWorkerIsKilled) {
+  const Settings settings = logistic_task() + servers(2, "bsp") + cluster("process", 3) +
+                            Settings{"task.data.features=500", "task.epochs=30",
+                                     "task.eval_every=30", "optimizer.lr=0.001"};
+  Job undisturbed = load_job("", settings);
+  const RunRecord expected = run_job(undisturbed);
+  ASSERT_EQ(expected.status, "done") << expected.error;
+  const NodeReport& whole = expected.nodes.front();
+  int64_t repeated = 0;
+  for (uint64_t seed = 1; seed <= 30 && repeated < 6; ++seed) {
+    Random random(seed, Stream::kFault);
+    const double after_s = std::min(0.9, random.uniform() * whole.total_s);
+    Job job = load_job("", settings);
+    const auto outcomes = run_nodes(job, [&](Node& node) -> std::optional<std::string> {
+      if (node.endpoint().rank() == 2) ualarm(static_cast<useconds_t>(1 + after_s * 1e6), 0);
+      return std::nullopt;
+    });
+    for (const Rank rank : {0, 1, 3, 4}) {
+      const NodeOutcome& outcome = outcomes[static_cast<size_t>(rank)];
+      ASSERT_EQ(outcome.kind, NodeOutcome::Kind::kDone) << seed << ": " << outcome.error;
+      const NodeReport report = node_report(outcome.result);
+      if (report.counters.count("gradients_repeated"))
+        repeated += report.counters.at("gradients_repeated");
+      if (rank == 0) {
+        EXPECT_NEAR(report.evaluations.back().loss, whole.evaluations.back().loss, 1e-5) << seed;
+      }
+    }
+  }
+  EXPECT_GT(repeated, 0);  // or the moments were all harmless
+}
+
 namespace ps = parameter_server;
 
 // Sends whatever comes to mind, in requests that are more and more like real ones.

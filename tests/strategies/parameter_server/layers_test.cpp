@@ -2,37 +2,15 @@
 // that the overlap leaves.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "core/random.h"
 #include "strategies/parameter_server/layout.h"
-#include "tests/strategies/parameter_server/runs.h"
+#include "tests/strategies/parameter_server/wide.h"
 
 namespace tutti {
 namespace {
 
 using namespace testing_support;
 namespace ps = parameter_server;
-
-// Three layers of a mebibyte each and a small one.
-Settings wide_task(int workers) {
-  return {"task.data={kind=\"synthetic-classes\", samples=400, features=512, classes=10, test=0}",
-          "task.model={kind=\"mlp\", hidden=[512, 512, 512]}",
-          "task.global_batch=" + std::to_string(32 * workers),
-          "task.max_steps=6",
-          "task.eval_every=100",
-          "optimizer.kind=sgd",
-          "optimizer.lr=0.1",
-          "cluster.timeout=60"};
-}
-
-Settings slow_network(int workers) {
-  return {"cluster.fabric=virtual",      "cluster.workers=" + std::to_string(workers),
-          "cluster.speed=\"2 GFLOP/s\"", "cluster.bandwidth=\"1 Gbit/s\"",
-          "cluster.latency=\"1 us\"",    "cluster.memory_bandwidth=\"10000 GB/s\""};
-}
-
-Settings pull(const std::string& how) { return {"strategy.pull=" + how}; }
 
 TEST(Layers, MakeNoDifferenceToTheResult) {
   for (const int count : {1, 3})
@@ -70,36 +48,11 @@ TEST(Layers, MakeNoDifferenceWhenAWorkerIsLost) {
   }
 }
 
-double time_s(const Settings& settings) {
-  const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
-  return record.nodes.front().total_s;
-}
-
-// One worker and one server: piece k arrives when all up to it have crossed the wire, and layer k
-// begins when it has arrived and layer k - 1 has ended. All else is the same either way.
+// All else is the same either way.
 TEST(Layers, TakeTheTimeThatTheOverlapLeaves) {
   const Settings settings =
       wide_task(1) + slow_network(1) + servers(1, "bsp") + Settings{"cluster.cost_only=true"};
-  const Architecture architecture = prepare(load_job("", settings)).architecture;
-  const double bytes_per_s = 1e9 / 8 * 0.957, flops_per_s = 2e9, samples = 32;
-  const auto pieces = ps::forward_pieces_of(architecture, {0, architecture.parameter_count});
-  ASSERT_EQ(pieces.size(), 3u);
-  double arrived_s = 0, forward_s = 0, compute_s = 0;
-  size_t piece = 0;
-  for (const Layer& layer : architecture.layers) {
-    const double layer_s = samples * layer.flops / flops_per_s;
-    if (!layer.parameters.empty()) {
-      const size_t last = architecture.parameters[layer.parameters.back()].range.end;
-      for (; piece < pieces.size() && pieces[piece].begin < last; ++piece)
-        arrived_s += 4 * static_cast<double>(pieces[piece].size()) / bytes_per_s;
-      forward_s = std::max(forward_s, arrived_s);
-    }
-    forward_s += layer_s;
-    compute_s += layer_s;
-  }
-  const double saved_s = arrived_s + compute_s - forward_s;
-  EXPECT_GT(saved_s, 0.3 * arrived_s);  // or there is nothing to see
+  const double saved_s = overlap_saves_s(settings);
   const double whole_s = time_s(settings + pull("whole"));
   const double layers_s = time_s(settings + pull("layers"));
   EXPECT_NEAR(whole_s - layers_s, 6 * saved_s, 0.01 * 6 * saved_s);

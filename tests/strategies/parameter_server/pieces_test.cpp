@@ -149,52 +149,6 @@ TEST(Dealer, CutsARoundForThoseWhoAreThere) {
   EXPECT_FALSE(dealer.deal_round({0}));
 }
 
-TEST(Ssp, LetsNobodyReadBeyondTheBound) {
-  const auto ssp = make_consistency({.consistency = "ssp", .staleness = 2}, 4);
-  EXPECT_TRUE(ssp->may_read(5, 3, ssp->bound(), false));
-  EXPECT_FALSE(ssp->may_read(6, 3, ssp->bound(), false));
-}
-
-TEST(Adaptive, FollowsTheOccupancyWithinItsLimits) {
-  const auto rule = make_consistency({.consistency = "adaptive", .staleness = 2}, 2);
-  const auto report = [&](double occupancy) {
-    rule->observe(0, occupancy, 2);
-    const int64_t before = rule->bound();
-    rule->observe(0, occupancy, 2);  // not until everybody has reported
-    EXPECT_EQ(rule->bound(), before);
-    rule->observe(1, occupancy, 2);
-  };
-  report(0.5);
-  EXPECT_EQ(rule->bound(), 3);
-  for (int i = 0; i < 20; ++i) report(0.5);
-  EXPECT_EQ(rule->bound(), 32);
-  for (int i = 0; i < 40; ++i) report(1);
-  EXPECT_EQ(rule->bound(), 0);
-}
-
-TEST(Adaptive, LeavesTheSlowestSomeStepsAfterAWait) {
-  const auto rule =
-      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 2);
-  EXPECT_TRUE(rule->may_read(5, 2, 3, false));
-  EXPECT_FALSE(rule->may_read(5, 2, 3, true));
-  EXPECT_TRUE(rule->may_read(5, 3, 3, true));
-  EXPECT_TRUE(rule->may_read(5, 5, 0, true));  // and never asks for more than there can be
-}
-
-TEST(Backup, ClosesWithAllButTheLate) {
-  const auto rule = make_consistency({.consistency = "backup", .backup = 2}, 8);
-  EXPECT_EQ(rule->quorum(8, 8, 100), 6u);
-  EXPECT_EQ(rule->quorum(8, 5, 100), 5u);
-  EXPECT_EQ(rule->quorum(8, 8, 3), 3u);
-}
-
-TEST(Rate, IsDividedByWhatItFollows) {
-  EXPECT_EQ(rate_factor({.rate = "constant"}, 7, 3), 1);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 0), 0.25);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 0.5, 0), 1);
-  EXPECT_EQ(rate_factor({.rate = "worker"}, 9, 3), 0.25);
-}
-
 TEST(Evaluator, GivesTheShareOfALostWorkerToAnother) {
   Evaluator evaluator;
   evaluator.begin(64 * 10, 3, false, {});
