@@ -13,14 +13,15 @@ namespace {
 using namespace testing_support;
 
 constexpr int kWorkers = 3;
-constexpr int kSteps = 3 * 11;  // epochs, steps
+constexpr int kEpochs = 2;
+constexpr int kSteps = kEpochs * 11;
 
 Job moving_job(int servers_count, int replicas, const std::string& consistency,
                const Settings& more = {}) {
   return load_job("", logistic_task() + servers(servers_count, consistency) +
                           cluster("virtual", kWorkers) +
-                          Settings{"strategy.replicas=" + std::to_string(replicas), "task.epochs=3",
-                                   "cluster.timeout=20"} +
+                          Settings{"strategy.replicas=" + std::to_string(replicas),
+                                   "task.epochs=" + std::to_string(kEpochs), "cluster.timeout=20"} +
                           more);
 }
 
@@ -168,7 +169,7 @@ TEST_P(EverySchedule, AppliesEveryPushOnceInEveryModel) {
       for (int rank = 1; rank < kWorkers; ++rank)
         EXPECT_EQ(record.nodes[static_cast<size_t>(rank)].parameters_sha256,
                   record.nodes.front().parameters_sha256);
-      EXPECT_EQ(record.nodes.front().evaluations.back().samples, 3 * 389)
+      EXPECT_EQ(record.nodes.front().evaluations.back().samples, kEpochs * 389)
           << model[0] << ", seed " << seed;
     }
   }

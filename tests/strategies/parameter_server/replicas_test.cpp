@@ -26,7 +26,7 @@ Job replicated_job(int servers_count, int replicas, const std::string& consisten
                    const Settings& more = {}) {
   return load_job("", logistic_task() + replicated(servers_count, replicas, consistency) +
                           cluster("virtual", kWorkers) +
-                          Settings{"task.epochs=3", "cluster.timeout=20", "cluster.detect=0.05"} +
+                          Settings{"task.epochs=2", "cluster.timeout=20", "cluster.detect=0.05"} +
                           more);
 }
 
@@ -41,7 +41,7 @@ void expect_exactly_once(const RunRecord& record, int64_t pushes, int servers_co
   EXPECT_EQ(counter(record, "workers_lost"), 0);
 }
 
-constexpr int64_t kPushes = 3 * 11 * kWorkers;  // epochs, steps
+constexpr int64_t kPushes = 2 * 11 * kWorkers;  // epochs, steps
 
 struct Ring {
   int servers, replicas;
@@ -58,7 +58,7 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
   ASSERT_EQ(expected.status, "done") << expected.error;
   expect_exactly_once(expected, kPushes, count);
   Job alone = load_job("", logistic_task() + Settings{"strategy.kind=solo", "cluster.workers=1",
-                                                      "cluster.fabric=virtual", "task.epochs=3",
+                                                      "cluster.fabric=virtual", "task.epochs=2",
                                                       "task.deterministic=true"});
   EXPECT_EQ(run_job(alone).nodes.front().parameters_sha256,
             expected.nodes.front().parameters_sha256);
@@ -99,7 +99,7 @@ TEST_P(EveryRing, AppliesEveryPushOnceInEveryModel) {
       for (int rank = 1; rank < kWorkers; ++rank)
         EXPECT_EQ(record.nodes[static_cast<size_t>(rank)].parameters_sha256,
                   record.nodes.front().parameters_sha256);
-      EXPECT_EQ(record.nodes.front().evaluations.size(), 3u);
+      EXPECT_EQ(record.nodes.front().evaluations.size(), 2u);
       if (HasFailure()) FAIL() << consistency << ", seed " << seed;
     }
   }
@@ -121,8 +121,8 @@ TEST_P(EveryRing, KeepsWhatIsPushedBetweenPulls) {
       EXPECT_EQ(counter(record, "workers_expelled"), 0);
       EXPECT_EQ(counter(record, "pushes_applied") % (count * kShardsPerServer), 0);  // all the same
       const EvaluationRow& last = record.nodes.front().evaluations.back();
-      EXPECT_NEAR(last.epoch, 3, 1e-9) << more[0] << ", seed " << seed;
-      EXPECT_EQ(last.samples, 3 * 389) << more[0] << ", seed " << seed;
+      EXPECT_NEAR(last.epoch, 2, 1e-9) << more[0] << ", seed " << seed;
+      EXPECT_EQ(last.samples, 2 * 389) << more[0] << ", seed " << seed;
     }
   }
 }
