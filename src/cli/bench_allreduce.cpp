@@ -167,7 +167,8 @@ void print_table(const std::map<std::string, std::map<size_t, double>>& medians,
 
 json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop) {
   json result = json::array();
-  for (const int processes : options.processes) {
+  for (const int processes :
+       options.processes.empty() ? std::vector<int>{2, 4} : options.processes) {
     std::map<std::string, Samples> all;
     for (int round = 0; round < options.rounds && !stop; ++round) {
       say(options, fmt::format("allreduce, {} processes: round {} of {}", processes, round + 1,

@@ -295,7 +295,9 @@ std::string today() {
 json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
   if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
     throw ConfigError("WHAT", "tutti bench network: " + reason);
-  const Grid grid{{2, 4, 8}, {100e6, 1e9}, {1, 4, 32}};
+  const Grid grid{options.processes.empty() ? std::vector<int>{2, 4, 8} : options.processes,
+                  {100e6, 1e9},
+                  {1, 4, 32}};
   json cases = json::array(), left_out = json::array();
   std::vector<double> errors;
   Order order;

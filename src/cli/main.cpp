@@ -247,7 +247,9 @@ int main(int argc, char** argv) {
                    "allreduce, train, model_parallel, ps, virtual, federated, network (as root), "
                    "deterministic or startup")
       ->required();
-  bench_app->add_option("--processes", bench.processes, "Numbers of processes, e.g. 2,4")
+  bench_app
+      ->add_option("--processes", bench.processes,
+                   "allreduce and network: numbers of processes or hosts, e.g. 2,4")
       ->delimiter(',');
   bench_app->add_option("--rounds", bench.rounds, "Interleaved repetitions")
       ->check(CLI::Range(1, 1000));

@@ -36,11 +36,17 @@ TEST(Conformance, LossEndsAReceiveThatWaits) {
 TEST(Conformance, ANodeThatFailsIsLost) {
   const auto outcomes = run_nodes(3, [](Node& node) -> std::string {
     Endpoint& endpoint = node.endpoint();
+    std::vector<std::byte> buffer(8);
     if (endpoint.rank() == 1) {
       node.clock().sleep(0.05);
+      for (const Rank peer : {0, 2}) {  // why
+        Handle last = endpoint.send(peer, user_tag(2), buffer);
+        IN_BODY(endpoint.wait(last, kLong_s).state == State::kDone);
+      }
       throw std::runtime_error("a bug");
     }
-    std::vector<std::byte> buffer(8);
+    Handle why = endpoint.receive(1, user_tag(2), buffer);
+    IN_BODY(endpoint.wait(why, kLong_s).state == State::kDone);
     Handle handle = endpoint.receive(1, user_tag(1), buffer);
     const Completion completion = endpoint.wait(handle, kLong_s);
     IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);

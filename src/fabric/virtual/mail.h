@@ -44,6 +44,7 @@ class Mail {
   Completion cancel(Rank at, uint64_t operation);  // also takes the completion of one that ended
 
   void landed(uint64_t message);
+  bool under_way_from(Rank rank) const;  // whether something is that it has sent and done with
 
   // Two nodes that `lost` pairs have lost each other: ends what they had under way. What had
   // arrived can still be received.

@@ -15,6 +15,13 @@ std::vector<uint64_t> Mail::messages_where(
   return ids;
 }
 
+bool Mail::under_way_from(Rank rank) const {
+  return std::any_of(messages_.begin(), messages_.end(), [&](const auto& entry) {
+    const Message& message = entry.second;
+    return message.from == rank && message.eager && !message.landed;
+  });
+}
+
 void Mail::sever(const std::function<bool(Rank, Rank)>& lost) {
   const auto cut = [&](const Message& m) { return m.from != m.to && lost(m.from, m.to); };
   const auto under_way =

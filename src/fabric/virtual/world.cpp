@@ -85,7 +85,7 @@ void World::live(Rank rank) {
   Participant& node = participant(rank);
   if (node.cut_off) outcome.kind = NodeOutcome::Kind::kLost;
   // Nobody should wait for a node that has given up; in a stop all of them do.
-  if (outcome.kind == NodeOutcome::Kind::kFailed) agenda_.soon([this, rank] { lose(rank); });
+  if (outcome.kind == NodeOutcome::Kind::kFailed) given_up_.push_back(rank);
   node.outcome = std::move(outcome);
   node.phase = Phase::kEnded;
   --active_;
@@ -162,6 +162,12 @@ void World::settle() {
     wake_all();
   }
   for (const uint64_t message : transfers_.collect()) mail_.landed(message);
+  // What it said before arrives before the loss of it does, such as why.
+  std::erase_if(given_up_, [&](Rank rank) {
+    if (mail_.under_way_from(rank)) return false;
+    lose(rank);
+    return true;
+  });
   transfers_.flush();
   if (to_wake_.empty() && active_ == 0 && agenda_.empty() && transfers_.idle()) declare_deadlock();
   for (const Rank rank : std::exchange(to_wake_, {})) {

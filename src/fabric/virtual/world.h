@@ -112,6 +112,7 @@ class World {
   Stragglers stragglers_;
   std::vector<Participant> participants_;
   std::vector<Rank> to_wake_;
+  std::vector<Rank> given_up_;  // failed, but not lost to the others yet
   int active_ = 0;  // running and not blocked
   int running_ = 0;
   int restarts_ = 0;  // that are still to come

@@ -56,6 +56,10 @@ void Server::wait_for_news(double until_s) {
       if (completion.state == State::kDone || completion.state == State::kTruncated)
         handle(completion.peer, report, completion.bytes);
     }
+  } else if (!any({Worker::kAbsent, Worker::kIdle, Worker::kBusy, Worker::kDone})) {
+    // Only now: what they had said before they went is heard first.
+    throw FabricError(FabricError::Kind::kPeerLost, 0,
+                      "every worker is lost or was refused: nobody is left to train");
   } else if (now_s() - heard_s_ > node_.timeout_s()) {
     throw FabricError(FabricError::Kind::kTimedOut, kAnyRank,
                       fmt::format("no worker sent anything for {} s; if clients only take long, "
@@ -79,16 +83,18 @@ void Server::look_at_members() {
       context_.recorder.count("workers_lost");
     }
   }
-  if (any({Worker::kAbsent, Worker::kIdle, Worker::kBusy, Worker::kDone})) return;
-  throw FabricError(FabricError::Kind::kPeerLost, 0,
-                    "every worker is lost or was refused: nobody is left to train");
 }
 
 void Server::handle(Rank from, const Report& report, size_t bytes) {
   if (from < 0 || from >= static_cast<Rank>(workers_.size()))
     return context_.log.warn(fmt::format("ignored a message of rank {}: not a worker", from));
   Worker& sender = worker(from);
-  if (sender.state == Worker::kGone || sender.state == Worker::kDone) return;
+  if (sender.state == Worker::kDone) return;
+  if (sender.state == Worker::kGone) {  // it may have said why before it went
+    const bool why = report.kind == Report::kDiverged && bytes == sizeof(Report);
+    if (why && fault_of(report, bytes, sender.order).empty()) diverged_ = true;
+    return;
+  }
   if (sender.state == Worker::kAbsent && bytes == sizeof(Report) && report.magic == kMagic &&
       report.kind == Report::kReady) {
     sender.state = Worker::kIdle;
