@@ -15,17 +15,7 @@ namespace {
 using namespace testing_support;
 
 Settings deep_task() {
-  return {"task.data.kind=synthetic-classes",
-          "task.data.samples=480",
-          "task.data.features=16",
-          "task.data.classes=4",
-          "task.model.kind=mlp",
-          "task.model.hidden=[12, 10, 8]",
-          "task.model.dropout=0.2",
-          "task.global_batch=37",
-          "optimizer.kind=adam",
-          "optimizer.lr=0.01",
-          "cluster.timeout=60"};
+  return small_mlp("[12, 10, 8]") + Settings{"optimizer.kind=adam", "optimizer.lr=0.01"};
 }
 
 Settings hybrid(const std::string& data, const std::string& stages, const std::string& shards,
@@ -99,32 +89,14 @@ TEST(Hybrid, AsynchronousStagesMayHaveShards) {
 
 // Whoever is lost, and whenever: every node says how it ended.
 TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
-  int done = 0, ended_by_loss = 0;
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    Random random(seed, Stream::kFault);
+  expect_stated_outcomes(40, 0.2, 8, [](Random& random) {
     const char* shapes[][3] = {{"1", "1", "4"}, {"1", "2", "2"}, {"2", "1", "2"}, {"2", "2", "2"}};
     const auto& shape = shapes[random.below(4)];
     const int workers = std::stoi(shape[0]) * std::stoi(shape[1]) * std::stoi(shape[2]);
-    Job job = load_job("", deep_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
-                               Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
-                                        "cluster.detect=0.05"});
-    for (uint64_t i = random.below(3); i > 0; --i) {
-      FaultConfig fault;
-      const char* kinds[] = {"crash", "link_down", "partition"};
-      fault.kind = kinds[random.below(3)];
-      fault.at_s = random.uniform() * 0.2;
-      fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
-      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
-      job.cluster.faults.push_back(fault);
-    }
-    const RunRecord record = run_job(job);
-    const std::string outcome = stated_outcome(record.outcomes);
-    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
-        << "seed " << seed << ": " << outcome;
-    ++(record.status == "done" ? done : ended_by_loss);
-  }
-  EXPECT_GT(done, 8);
-  EXPECT_GT(ended_by_loss, 8);
+    return load_job("", deep_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
+                            Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
+                                     "cluster.detect=0.05"});
+  });
 }
 
 std::vector<std::string> explained(const Settings& settings) {

@@ -16,18 +16,8 @@ namespace {
 using namespace testing_support;
 
 Settings mlp_task() {
-  return {"task.data.kind=synthetic-classes",
-          "task.data.samples=480",
-          "task.data.features=16",
-          "task.data.classes=4",
-          "task.model.kind=mlp",
-          "task.model.hidden=[16, 12]",
-          "task.model.dropout=0.2",
-          "task.global_batch=37",
-          "task.max_steps=6",
-          "optimizer.kind=sgd",
-          "optimizer.lr=0.05",
-          "cluster.timeout=60"};
+  return small_mlp("[16, 12]") +
+         Settings{"task.max_steps=6", "optimizer.kind=sgd", "optimizer.lr=0.05"};
 }
 
 Settings lenet_task() {

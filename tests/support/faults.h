@@ -1,6 +1,11 @@
 // Runs that may lose nodes: launching them and saying in a word how every node ended.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/random.h"
 #include "fabric/outcome.h"
 #include "tests/support/jobs.h"
 
@@ -24,6 +29,35 @@ inline std::string stated_outcome(const std::vector<NodeOutcome>& outcomes) {
 inline RunRecord run_job(Job& job) {
   const std::atomic<bool> never{false};
   return launch(job, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
+}
+
+// Gives each of these jobs up to two faults of any kind, of any node, within its first seconds, and
+// expects it to end in a stated outcome. Some have to be done and some to lose nodes, or the
+// schedules test nothing.
+inline void expect_stated_outcomes(uint64_t seeds, double within_s, int more_than,
+                                   const std::function<Job(Random&)>& make_job) {
+  int done = 0, ended_by_loss = 0;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    Random random(seed, Stream::kFault);
+    Job job = make_job(random);
+    const uint64_t nodes = job.strategy->roles(job.cluster).size();
+    for (uint64_t i = random.below(3); i > 0; --i) {
+      FaultConfig fault;
+      const char* kinds[] = {"crash", "link_down", "partition"};
+      fault.kind = kinds[random.below(3)];
+      fault.at_s = random.uniform() * within_s;
+      fault.nodes = {static_cast<int64_t>(random.below(nodes))};
+      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+      job.cluster.faults.push_back(fault);
+    }
+    const RunRecord record = run_job(job);
+    const std::string outcome = stated_outcome(record.outcomes);
+    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
+        << "seed " << seed << ": " << outcome;
+    ++(record.status == "done" ? done : ended_by_loss);
+  }
+  EXPECT_GT(done, more_than);
+  EXPECT_GT(ended_by_loss, more_than);
 }
 
 }  // namespace tutti::testing_support

@@ -36,6 +36,19 @@ inline Settings logistic_task() {
           "cluster.timeout=60"};
 }
 
+// Layers to spread over nodes, and batches that do not divide evenly.
+inline Settings small_mlp(const std::string& hidden) {
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=480",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.model.kind=mlp",
+          "task.model.hidden=" + hidden,
+          "task.model.dropout=0.2",
+          "task.global_batch=37",
+          "cluster.timeout=60"};
+}
+
 inline RunRecord run(const Settings& settings, const std::string& out = "") {
   Job job = load_job("", settings);
   const std::atomic<bool> never{false};

@@ -44,27 +44,7 @@ TEST(EarlyExitFaults, EverySurvivorNamesThePeer) {
 
 // At any time: while it trains, measures or answers.
 TEST(EarlyExitFaults, RandomFaultsEndInAStatedOutcome) {
-  int done = 0, ended_by_loss = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    Random random(seed, Stream::kFault);
-    Job job = load_job("", three_tiers());
-    for (uint64_t i = random.below(3); i > 0; --i) {
-      FaultConfig fault;
-      const char* kinds[] = {"crash", "link_down", "partition"};
-      fault.kind = kinds[random.below(3)];
-      fault.at_s = random.uniform() * 0.12;
-      fault.nodes = {static_cast<int64_t>(random.below(4))};
-      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
-      job.cluster.faults.push_back(fault);
-    }
-    const RunRecord record = run_job(job);
-    const std::string outcome = stated_outcome(record.outcomes);
-    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
-        << "seed " << seed << ": " << outcome;
-    ++(record.status == "done" ? done : ended_by_loss);
-  }
-  EXPECT_GT(done, 10);
-  EXPECT_GT(ended_by_loss, 10);
+  expect_stated_outcomes(60, 0.12, 10, [](Random&) { return load_job("", three_tiers()); });
 }
 
 }  // namespace

@@ -15,17 +15,7 @@ namespace {
 using namespace testing_support;
 
 Settings task_in_stages() {
-  return {"task.data.kind=synthetic-classes",
-          "task.data.samples=480",
-          "task.data.features=16",
-          "task.data.classes=4",
-          "task.model.kind=mlp",
-          "task.model.hidden=[12, 10, 8]",
-          "task.model.dropout=0.2",
-          "task.global_batch=37",
-          "optimizer.kind=momentum",
-          "optimizer.lr=0.05",
-          "cluster.timeout=60"};
+  return small_mlp("[12, 10, 8]") + Settings{"optimizer.kind=momentum", "optimizer.lr=0.05"};
 }
 
 const Settings kAsynchronous = {"strategy.kind=pipeline", "strategy.schedule=asynchronous"};

@@ -53,9 +53,7 @@ TEST(PipelineFaults, EverySurvivorNamesThePeerAndSomebodyTheMicroBatch) {
 }
 
 TEST(PipelineFaults, RandomFaultsEndInAStatedOutcome) {
-  int done = 0, ended_by_loss = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    Random random(seed, Stream::kFault);
+  expect_stated_outcomes(60, 0.05, 10, [](Random& random) {
     const char* schedules[] = {"sequential", "gpipe", "1f1b", "interleaved"};
     const std::string schedule = schedules[random.below(4)];
     Settings settings = four_stages(schedule);
@@ -63,25 +61,8 @@ TEST(PipelineFaults, RandomFaultsEndInAStatedOutcome) {
       settings = settings + Settings{"cluster.workers=2", "strategy.stages=4"};
     else if (random.below(2))
       settings = settings + Settings{"cluster.workers=8", "strategy.replicas=2"};
-    Job job = load_job("", settings);
-    for (uint64_t i = random.below(3); i > 0; --i) {
-      FaultConfig fault;
-      const char* kinds[] = {"crash", "link_down", "partition"};
-      fault.kind = kinds[random.below(3)];
-      fault.at_s = random.uniform() * 0.05;
-      fault.nodes = {
-          static_cast<int64_t>(random.below(static_cast<uint64_t>(job.cluster.workers)))};
-      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
-      job.cluster.faults.push_back(fault);
-    }
-    const RunRecord record = run_job(job);
-    const std::string outcome = stated_outcome(record.outcomes);
-    ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
-        << "seed " << seed << ": " << outcome;
-    ++(record.status == "done" ? done : ended_by_loss);
-  }
-  EXPECT_GT(done, 10);
-  EXPECT_GT(ended_by_loss, 10);
+    return load_job("", settings);
+  });
 }
 
 }  // namespace

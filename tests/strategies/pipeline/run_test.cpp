@@ -12,17 +12,7 @@ namespace {
 using namespace testing_support;
 
 Settings mlp_task() {
-  return {"task.data.kind=synthetic-classes",
-          "task.data.samples=480",
-          "task.data.features=16",
-          "task.data.classes=4",
-          "task.model.kind=mlp",
-          "task.model.hidden=[12, 10, 8]",
-          "task.model.dropout=0.2",
-          "task.global_batch=37",
-          "optimizer.kind=adam",
-          "optimizer.lr=0.01",
-          "cluster.timeout=60"};
+  return small_mlp("[12, 10, 8]") + Settings{"optimizer.kind=adam", "optimizer.lr=0.01"};
 }
 
 Settings pipeline(const std::string& schedule, int workers, const std::string& fabric) {
