@@ -24,7 +24,10 @@ using nlohmann::json;
 const std::vector<size_t> kSumSizes = {4096,    16384,   65536,    262144,
                                        1 << 20, 4 << 20, 16 << 20, 64 << 20};
 
-int sum_repetitions(size_t bytes) { return bytes <= 65536 ? 100 : bytes <= (1 << 20) ? 40 : 8; }
+// Enough for the caches to settle: at 1 MiB the first fifty sums take twice as long as later ones.
+int sum_repetitions(size_t bytes) {
+  return bytes <= 65536 ? 1000 : bytes <= (1 << 20) ? 400 : bytes <= (16 << 20) ? 40 : 10;
+}
 
 // bytes -> samples in microseconds
 using Samples = std::map<size_t, std::vector<double>>;

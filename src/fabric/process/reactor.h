@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "fabric/process/asymmetric_fence.h"
 #include "fabric/process/board.h"
 #include "fabric/process/control_socket.h"
 #include "fabric/process/neighbourhood.h"
@@ -43,6 +44,7 @@ class Reactor {
   Reactor& operator=(const Reactor&) = delete;
 
   Board& board() { return board_; }
+  const AsymmetricFence& fence() const { return fence_; }
   const Neighbourhood& neighbourhood() const { return neighbourhood_; }
   Rank rank() const { return rank_; }
   Transport& transport() { return *transport_; }
@@ -112,6 +114,7 @@ class Reactor {
   void handle(const ControlMessage& message);
 
   Board& board_;
+  AsymmetricFence fence_;
   ControlSocket control_;
   Rank rank_;
   uint32_t incarnation_;
@@ -156,6 +159,7 @@ bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {
     if (pause == Pause::kYielded) continue;
     // Whoever changes something after this rings; whoever did before is seen by the second look.
     board_.fall_asleep(rank_);
+    AsymmetricFence::heavy();
     if (!done() && may_sleep()) block(deadline_ns);
     board_.wake_up(rank_);
   }

@@ -17,6 +17,11 @@ namespace {
 // Page tables for all windows are filled at once up to this much in all; beyond, on first use.
 constexpr size_t kPopulateBytes = size_t{1} << 30;
 constexpr size_t kPage = 4096;
+// A node with a core of its own looks at a slot this often, at first without a pause, before it
+// makes progress elsewhere: about 0.1 us for who has to come here from the same point, about 20 us
+// for who has to finish a sum.
+constexpr int kEagerLooks = 64;
+constexpr int kLooks = 1000;
 static_assert(SharedWindow::kHeaderBytes % kPage == 0);
 
 // The windows lie an odd number of MiB apart. Peers walk through all of them at the same pace, and
@@ -77,9 +82,9 @@ std::span<std::byte> SharedWindow::of(Rank rank) {
 void SharedWindow::post(int slot, uint64_t value) {
   TUTTI_CHECK(slot >= 0 && slot < kSlots);
   Slot& mine = slot_of(reactor_.rank(), slot);
-  // Sequentially consistent, with the sleeper's own order: it sees the value, or we see it sleep.
-  mine.value.store(value, std::memory_order_seq_cst);
-  if (mine.sleepers.load(std::memory_order_seq_cst) != 0) wake_sleepers();
+  mine.value.store(value, std::memory_order_release);
+  reactor_.fence().light();  // whoever sleeps sees the value, or we see it sleep
+  if (mine.sleepers.load(std::memory_order_relaxed) != 0) wake_sleepers();
 }
 
 void SharedWindow::wake_sleepers() {
@@ -90,9 +95,10 @@ Completion SharedWindow::await(Rank rank, int slot, uint64_t value, double timeo
   TUTTI_CHECK(slot >= 0 && slot < kSlots);
   const std::atomic<uint64_t>& theirs = slot_of(rank, slot).value;
   // The fast path looks at nothing but the slot: this is where a reduction spends its time.
-  for (int i = 0; i <= reactor_.spins(); ++i) {
+  const int looks = reactor_.spins() > 0 ? kLooks : 1;
+  for (int i = 0; i < looks; ++i) {
     if (theirs.load(std::memory_order_acquire) >= value) return {State::kDone, rank, {}, 0};
-    __builtin_ia32_pause();
+    if (i >= kEagerLooks) __builtin_ia32_pause();
   }
   return await_slowly(rank, slot, value, timeout_s);
 }

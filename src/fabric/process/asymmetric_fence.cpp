@@ -1,0 +1,23 @@
+#include "fabric/process/asymmetric_fence.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tutti::process {
+namespace {
+
+bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+}  // namespace
+
+AsymmetricFence::AsymmetricFence()
+    : reached_(membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)) {}
+
+void AsymmetricFence::heavy() {
+  // Where the kernel has no such call nobody could register either, so all fence themselves.
+  membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace tutti::process
