@@ -128,6 +128,11 @@ class RoundsAllReduce : public AllReduce {
     open_ = handles_.size();
   }
 
+  // Where only costs count, messages still carry what the nodes decide by.
+  bool arithmetic() const {
+    return !node_.clock().cost_only() || tag_.purpose() == Purpose::kControl;
+  }
+
   // In the order in which the peer sends, whichever slot became free.
   void receive_next(const Round& round, size_t slot) {
     slot_of_[next_] = slot;
@@ -149,7 +154,7 @@ class RoundsAllReduce : public AllReduce {
                                     bytes, expected, tag_.describe()));
     if (round.action != Action::kCombine) return;
     PhaseScope scope(watch_, Phase::kAggregate);
-    if (!node_.clock().cost_only())
+    if (arithmetic())
       reduction_.combine(bytes_at(round.receives[index].range).data(),
                          destination(round, index).data(), round.receives[index].range.size());
     node_.clock().charge({.flops = 0, .memory_bytes = 3.0 * static_cast<double>(bytes)});
@@ -160,7 +165,7 @@ class RoundsAllReduce : public AllReduce {
     const Round& round = rounds_[round_];
     if (round.action == Action::kCombineInOrder) {
       PhaseScope scope(watch_, Phase::kAggregate);
-      if (!node_.clock().cost_only()) combine_in_order(round);
+      if (arithmetic()) combine_in_order(round);
       node_.clock().charge({.flops = 0,
                             .memory_bytes = 3.0 * static_cast<double>(scratch_elements(round) *
                                                                       reduction_.element_bytes)});

@@ -91,10 +91,7 @@ std::span<const uint32_t> Batches::share(int64_t step, int64_t worker) const {
   TUTTI_CHECK(worker >= 0 && worker < workers_);
   const Range batch = span_of(step);
   const auto workers = static_cast<size_t>(workers_), self = static_cast<size_t>(worker);
-  if (partition_ == "global") {
-    const Range part = part_of(batch.size(), workers, self);
-    return samples().subspan(batch.begin + part.begin, part.size());
-  }
+  if (partition_ == "global") return part(step, part_of(batch.size(), workers, self));
   const size_t begin = hand(batch.begin, workers, self), end = hand(batch.end, workers, self);
   return samples().subspan(shares_[self].begin + begin, end - begin);
 }
@@ -103,9 +100,14 @@ int64_t Batches::count(int64_t step) const { return static_cast<int64_t>(span_of
 
 std::span<const uint32_t> Batches::lane(int64_t step, int64_t lane, int64_t lanes) const {
   TUTTI_CHECK(partition_ == "global" && lane >= 0 && lane < lanes);
+  return part(step,
+              part_of(span_of(step).size(), static_cast<size_t>(lanes), static_cast<size_t>(lane)));
+}
+
+std::span<const uint32_t> Batches::part(int64_t step, Range within) const {
   const Range batch = span_of(step);
-  const Range part = part_of(batch.size(), static_cast<size_t>(lanes), static_cast<size_t>(lane));
-  return samples().subspan(batch.begin + part.begin, part.size());
+  TUTTI_CHECK(partition_ == "global" && within.end <= batch.size());
+  return samples().subspan(batch.begin + within.begin, within.size());
 }
 
 }  // namespace tutti

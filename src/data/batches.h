@@ -34,6 +34,8 @@ class Batches {
   std::vector<uint32_t> global(int64_t step) const;
   // The share of one worker; global() is the concatenation of all shares.
   std::span<const uint32_t> share(int64_t step, int64_t worker) const;
+  // Samples [within.begin, within.end) of the step ("global" only).
+  std::span<const uint32_t> part(int64_t step, Range within) const;
   // How many samples the step has in all: what a mean over the global batch divides by.
   int64_t count(int64_t step) const;
   // Lane `lane` of `lanes` of the step ("global" only): lanes do not depend on the workers.

@@ -17,9 +17,6 @@ std::string Tag::describe() const {
     case Purpose::kGradient:
       name = "gradient";
       break;
-    case Purpose::kScale:
-      name = "gradient scale";
-      break;
     case Purpose::kEvaluation:
       name = "evaluation";
       break;

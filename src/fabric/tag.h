@@ -13,7 +13,6 @@ inline constexpr Rank kAnyRank = -1;
 enum class Purpose : uint8_t {
   kUser = 0,
   kGradient,    // the sum of gradients of a step
-  kScale,       // the agreed exponents of a deterministic sum
   kEvaluation,  // shares of an evaluation
   kParameters,  // parameters as a whole
   kControl,     // start, stop, barrier

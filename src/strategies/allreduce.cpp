@@ -115,9 +115,19 @@ class AllReduceStrategy : public Strategy {
     v.choice("topology", config_.topology, names, "who exchanges with whom");
     v.quantity("bucket", config_.bucket_bytes, Unit::kBytes,
                "gradients are exchanged in buckets of this size during the backward pass");
+    v.field("balance", config_.balance,
+            "a worker's share of each batch follows how fast it was in the last steps");
   }
 
-  void validate(const TaskConfig&, const ClusterConfig& cluster) const override {
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    if (config_.balance && task.partition != "global")
+      throw ConfigError(
+          "strategy.balance",
+          fmt::format(
+              "strategy.balance deals out each batch anew, but with task.partition = \"{}\" "
+              "a worker has samples of its own; set task.partition = \"global\", or "
+              "strategy.balance = false",
+              task.partition));
     if (config_.topology == "hierarchical" && cluster.racks < 2)
       throw ConfigError("strategy.topology",
                         "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "
@@ -187,7 +197,7 @@ class AllReduceStrategy : public Strategy {
 
   void run(Context& context) const override {
     BucketExchange exchange(context, config_);
-    train_synchronously(context, exchange);
+    train_synchronously(context, exchange, config_.balance);
   }
 
  private:
@@ -213,7 +223,9 @@ std::vector<Range> make_buckets(const Architecture& architecture, double bucket_
 std::vector<Variant> allreduce_variants() {
   std::vector<Variant> variants;
   for (const TopologyEntry& entry : topology_catalog())
-    variants.push_back({std::string(entry.name), {fmt::format("topology={}", entry.name)}});
+    variants.push_back(
+        {std::string(entry.name), {fmt::format("topology={}", entry.name), "balance=false"}});
+  variants.push_back({"ring-balanced", {"topology=ring", "balance=true"}});
   return variants;
 }
 

@@ -1,7 +1,9 @@
 #include "strategies/synchronous.h"
 
 #include <cmath>
+#include <optional>
 
+#include "strategies/balance.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/step_loop.h"
 
@@ -10,11 +12,13 @@ namespace {
 
 class Trainer : public StepTaker {
  public:
-  Trainer(Context& context, GradientExchange& exchange)
+  Trainer(Context& context, GradientExchange& exchange, bool balance)
       : context_(context),
         exchange_(exchange),
         layout_(layout_of(context.model.architecture())),
-        optimizer_(make_optimizer(context.optimizer, layout_)) {}
+        optimizer_(make_optimizer(context.optimizer, layout_)) {
+    if (balance) balance_.emplace(context);
+  }
 
   double take_step(const Batches& batches, const StepAhead& next) override {
     const int64_t step = next.step;
@@ -37,19 +41,25 @@ class Trainer : public StepTaker {
  private:
   // Every worker computes its share of the batch in one go, exchanging what is ready meanwhile.
   double share_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
-    const auto share = batches.share(step, context_.node.endpoint().rank());
+    const double began_s = context_.node.clock().now();
+    const auto share = balance_ ? batches.part(step, balance_->part(batch_size(batches, step)))
+                                : batches.share(step, context_.node.endpoint().rank());
     gather(share, tag_step);
     const double loss = compute_gradient(context_, batch_, scale,
                                          [&](Range range) { exchange_.ready(tag_step, range); });
+    const double seconds = context_.node.clock().now() - began_s;
     exchange_.finish(tag_step);
+    if (balance_) balance_->worked(share.size(), seconds, tag_step);
     return share.empty() ? 0 : loss / static_cast<double>(share.size());
   }
 
   // The batch is cut into lanes that do not depend on the workers, and added up exactly.
   double exact_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
     const auto lanes = static_cast<size_t>(context_.task.lanes);
-    const Range mine = part_of(lanes, static_cast<size_t>(context_.cluster.workers),
-                               static_cast<size_t>(context_.node.endpoint().rank()));
+    const double began_s = context_.node.clock().now();
+    const Range mine = balance_ ? balance_->part(lanes)
+                                : part_of(lanes, static_cast<size_t>(context_.cluster.workers),
+                                          static_cast<size_t>(context_.node.endpoint().rank()));
     const std::span<ExactSum> sums = exchange_.exact_sums();
     const bool arithmetic = !context_.node.clock().cost_only();
     if (arithmetic) std::fill(sums.begin(), sums.end(), ExactSum{});
@@ -66,12 +76,18 @@ class Trainer : public StepTaker {
       context_.node.clock().charge(
           {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
     }
+    const double seconds = context_.node.clock().now() - began_s;
     exchange_.finish_exact(tag_step);
+    if (balance_) balance_->worked(mine.size(), seconds, tag_step);
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (arithmetic) round_all(sums, context_.model.gradients());
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(sums.size())});
     return count ? loss / static_cast<double>(count) : 0;
+  }
+
+  static size_t batch_size(const Batches& batches, int64_t step) {
+    return static_cast<size_t>(batches.count(step));
   }
 
   void gather(std::span<const uint32_t> samples, uint64_t step) {
@@ -86,6 +102,7 @@ class Trainer : public StepTaker {
   GradientExchange& exchange_;
   Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Balance> balance_;
   Batch batch_;
 };
 
@@ -95,10 +112,10 @@ std::string synchronous_class(const TaskConfig& task) {
   return task.partition == "global" ? "synchronous" : "";
 }
 
-void train_synchronously(Context& context, GradientExchange& exchange) {
+void train_synchronously(Context& context, GradientExchange& exchange, bool balance) {
   Batches batches(context.data.splits.train, context.task.partition, context.cluster.workers,
                   context.task.seed, !context.node.clock().cost_only());
-  Trainer trainer(context, exchange);
+  Trainer trainer(context, exchange, balance);
   context.node.membership().end_waits_on_any_loss(true);
   run_steps(context, batches, trainer);
 }

@@ -25,6 +25,7 @@ class GradientExchange {
 // depend on the workers.
 std::string synchronous_class(const TaskConfig& task);
 
-void train_synchronously(Context& context, GradientExchange& exchange);
+// With `balance` (partition "global" only) shares follow the speed of the workers: balance.h.
+void train_synchronously(Context& context, GradientExchange& exchange, bool balance = false);
 
 }  // namespace tutti

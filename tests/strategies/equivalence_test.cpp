@@ -25,6 +25,10 @@ std::vector<Variant> equivalent_strategies() {
     variants.push_back({std::string(entry.name),
                         {"strategy.kind=allreduce", "strategy.topology=" + std::string(entry.name)},
                         {1, 2, 3, 8}});
+  variants.push_back(
+      {"balanced",
+       {"strategy.kind=allreduce", "strategy.topology=ring", "strategy.balance=true"},
+       {1, 2, 3, 8}});
   for (const char* servers : {"1", "3"})
     variants.push_back(
         {"parameter_server" + std::string(servers),
@@ -199,6 +203,7 @@ std::vector<FloatVariant> float_variants() {
   std::vector<FloatVariant> variants;
   for (const char* topology : {"ring", "butterfly", "tree", "all_to_all", "direct"})
     variants.push_back({{"strategy.topology=" + std::string(topology)}});
+  variants.push_back({{"strategy.topology=ring", "strategy.balance=true"}});
   variants.push_back({{"strategy.kind=parameter_server", "strategy.servers=2"}});
   variants.push_back({{"strategy.kind=local_sgd", "strategy.sync_every=1"}});
   // An outer rate just below 1 makes it average parameters, by a difference that does not matter.

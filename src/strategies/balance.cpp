@@ -1,0 +1,74 @@
+#include "strategies/balance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/bytes.h"
+
+namespace tutti {
+namespace {
+
+// Often enough to follow a core that changes its speed within a second, seldom enough that noise
+// of single steps averages out.
+constexpr uint64_t kStepsBetween = 4;
+// Of what was just measured; the rest is what was measured before.
+constexpr double kNewWeight = 0.5;
+
+Group all_workers(const Context& context) {
+  Group group{
+      .ranks = {}, .index = static_cast<size_t>(context.node.endpoint().rank()), .racks = {}};
+  for (Rank rank = 0; rank < context.cluster.workers; ++rank) group.ranks.push_back(rank);
+  return group;
+}
+
+}  // namespace
+
+Range part_by_shares(size_t count, std::span<const double> shares, size_t index) {
+  const size_t workers = shares.size();
+  if (count < workers) return part_of(count, workers, index);
+  Range part;
+  double sum = 0;
+  for (size_t i = 0; i <= index; ++i) {
+    sum += shares[i];
+    const auto end = static_cast<size_t>(std::lround(sum * static_cast<double>(count)));
+    part = {part.end, std::clamp(end, part.end + 1, count - (workers - 1 - i))};
+  }
+  if (index + 1 == workers) part.end = count;  // whatever rounding made of the sum
+  return part;
+}
+
+Balance::Balance(Context& context)
+    : me_(static_cast<size_t>(context.node.endpoint().rank())),
+      shares_(static_cast<size_t>(context.cluster.workers),
+              1.0 / static_cast<double>(context.cluster.workers)),
+      rates_(shares_.size()) {
+  if (shares_.size() > 1)
+    sum_ = make_all_reduce(context.node, &context.watch, tree(all_workers(context), rates_.size()),
+                           kSumDouble);
+}
+
+Range Balance::part(size_t count) const { return part_by_shares(count, shares_, me_); }
+
+void Balance::worked(size_t pieces, double seconds, uint64_t step) {
+  pieces_ += static_cast<double>(pieces);
+  seconds_ += seconds;
+  if (sum_ && (step + 1) % kStepsBetween == 0) exchange(step);
+}
+
+void Balance::exchange(uint64_t step) {
+  // Zeros and one value sum exactly, so all know the same rates.
+  std::fill(rates_.begin(), rates_.end(), 0.0);
+  rates_[me_] = seconds_ > 0 ? pieces_ / seconds_ : 0;
+  pieces_ = seconds_ = 0;
+  sum_->start(writable_bytes_of(std::span<double>(rates_)), Tag(Purpose::kControl, step));
+  sum_->finish();
+  double all = 0;
+  for (const double rate : rates_) all += rate;
+  for (const double rate : rates_)
+    if (!(rate > 0) || !std::isfinite(all)) return;  // somebody had nothing to do: keep the shares
+  const double weight = std::exchange(measured_, true) ? kNewWeight : 1;
+  for (size_t i = 0; i < shares_.size(); ++i) shares_[i] += weight * (rates_[i] / all - shares_[i]);
+}
+
+}  // namespace tutti
