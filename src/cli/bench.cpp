@@ -1,10 +1,10 @@
 #include "cli/bench.h"
 
 #include <fmt/format.h>
-#include <stdio.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 

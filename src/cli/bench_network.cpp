@@ -229,11 +229,11 @@ std::vector<NetworkCase> make_cases(const Grid& grid, int nodes) {
       NetworkCase c;
       c.topology = name;
       c.bytes = megabytes * 1'000'000;
+      const size_t values = c.bytes / sizeof(float);
       for (Rank rank = 0; rank < nodes; ++rank)
         c.traffic_bytes += static_cast<double>(
             sizeof(float) *
-            volume_sent(topology(name).rounds(everyone(nodes, rank), c.bytes / sizeof(float)))
-                .elements);
+            volume_sent(topology(name).rounds(everyone(nodes, rank), values)).elements);
       cases.push_back(c);
     }
   return cases;
@@ -290,6 +290,73 @@ std::string today() {
   return text.data();
 }
 
+// All that was measured, and how far the predictions were off.
+struct Study {
+  json cases = json::array(), left_out = json::array();
+  std::vector<double> errors;
+  Order order;
+};
+
+// Every case that `all` keeps, measured between hosts whose links carry `bits_per_s`.
+void study_cases(Study& study, const NamespacedNetwork& network,
+                 const std::vector<NetworkCase>& all, int nodes, double bits_per_s,
+                 double one_way_s, const BenchOptions& options, const std::atomic<bool>& stop) {
+  std::vector<NetworkCase> kept;
+  for (const NetworkCase& c : all) {
+    if (c.left_out.empty())
+      kept.push_back(c);
+    else
+      study.left_out.push_back({{"nodes", nodes},
+                                {"bits_per_s", bits_per_s},
+                                {"bytes", c.bytes},
+                                {"topology", c.topology},
+                                {"why", c.left_out}});
+  }
+  const auto results = run_on_hosts(network, nodes, kept, stop);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    NetworkCase& c = kept[i];
+    c.measured_s = slowest_s(results, i);
+    const double error = c.predicted_s / c.measured_s - 1;
+    study.errors.push_back(std::abs(error));
+    study.cases.push_back({{"nodes", nodes},
+                           {"bits_per_s", bits_per_s},
+                           {"bytes", c.bytes},
+                           {"topology", c.topology},
+                           {"repetitions", c.repetitions},
+                           {"measured_s", c.measured_s},
+                           {"predicted_s", c.predicted_s},
+                           {"one_way_s", one_way_s},
+                           {"error", error}});
+    if (!options.json)
+      fmt::print("{:>5} {:>10.0f} {:>6} {:<11} {:>12.1f} {:>12.1f} {:>6.1f}%\n", nodes,
+                 bits_per_s / 1e6, c.bytes / 1'000'000, c.topology, c.measured_s * 1e3,
+                 c.predicted_s * 1e3, error * 100);
+  }
+  add_order(study.order, kept, nodes, bits_per_s);
+}
+
+json summarise(const Study& study, const BenchOptions& options) {
+  const std::vector<double>& errors = study.errors;
+  const double mean = errors.empty() ? 0
+                                     : std::accumulate(errors.begin(), errors.end(), 0.0) /
+                                           static_cast<double>(errors.size());
+  const double worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
+  if (!options.json)
+    fmt::print(
+        "\n{} cases: mean absolute error {:.1f} %, worst {:.1f} %; order right in {} of {} "
+        "pairs that differ by more than 10 %; {} cases left out\n",
+        errors.size(), mean * 100, worst * 100, study.order.right(), study.order.pairs,
+        study.left_out.size());
+  return {{"date", today()},
+          {"mean_absolute_error", mean},
+          {"worst_error", worst},
+          {"pairs", study.order.pairs},
+          {"pairs_in_order", study.order.right()},
+          {"out_of_order", study.order.wrong},
+          {"cases", study.cases},
+          {"left_out", study.left_out}};
+}
+
 }  // namespace
 
 json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
@@ -298,9 +365,7 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
   const Grid grid{options.processes.empty() ? std::vector<int>{2, 4, 8} : options.processes,
                   {100e6, 1e9},
                   {1, 4, 32}};
-  json cases = json::array(), left_out = json::array();
-  std::vector<double> errors;
-  Order order;
+  Study study;
   if (!options.json)
     fmt::print("\n{:>5} {:>10} {:>6} {:<11} {:>12} {:>12} {:>7}\n", "nodes", "Mbit/s", "MB",
                "topology", "measured ms", "predicted", "error");
@@ -310,61 +375,14 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
     say(options, fmt::format("network: {} hosts, {:.2f} GB/s unshaped", nodes, unshaped / 1e9));
     for (const double bits_per_s : grid.bandwidths) {
       network.shape(bits_per_s);
-      const double one_way = run_on_hosts(network, nodes, {}, stop)[0]["one_way_s"];
+      const double one_way_s = run_on_hosts(network, nodes, {}, stop)[0]["one_way_s"];
       std::vector<NetworkCase> all = make_cases(grid, nodes);
-      predict(all, nodes, bits_per_s, one_way / 2, stop);
+      predict(all, nodes, bits_per_s, one_way_s / 2, stop);
       plan(all, unshaped, std::min(options.rounds, kMostRounds));
-      std::vector<NetworkCase> kept;
-      for (const NetworkCase& c : all) {
-        if (c.left_out.empty())
-          kept.push_back(c);
-        else
-          left_out.push_back({{"nodes", nodes},
-                              {"bits_per_s", bits_per_s},
-                              {"bytes", c.bytes},
-                              {"topology", c.topology},
-                              {"why", c.left_out}});
-      }
-      const auto results = run_on_hosts(network, nodes, kept, stop);
-      for (size_t i = 0; i < kept.size(); ++i) {
-        NetworkCase& c = kept[i];
-        c.measured_s = slowest_s(results, i);
-        const double error = c.predicted_s / c.measured_s - 1;
-        errors.push_back(std::abs(error));
-        cases.push_back({{"nodes", nodes},
-                         {"bits_per_s", bits_per_s},
-                         {"bytes", c.bytes},
-                         {"topology", c.topology},
-                         {"repetitions", c.repetitions},
-                         {"measured_s", c.measured_s},
-                         {"predicted_s", c.predicted_s},
-                         {"one_way_s", one_way},
-                         {"error", error}});
-        if (!options.json)
-          fmt::print("{:>5} {:>10.0f} {:>6} {:<11} {:>12.1f} {:>12.1f} {:>6.1f}%\n", nodes,
-                     bits_per_s / 1e6, c.bytes / 1'000'000, c.topology, c.measured_s * 1e3,
-                     c.predicted_s * 1e3, error * 100);
-      }
-      add_order(order, kept, nodes, bits_per_s);
+      study_cases(study, network, all, nodes, bits_per_s, one_way_s, options, stop);
     }
   }
-  const double mean = errors.empty() ? 0
-                                     : std::accumulate(errors.begin(), errors.end(), 0.0) /
-                                           static_cast<double>(errors.size());
-  const double worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
-  if (!options.json)
-    fmt::print(
-        "\n{} cases: mean absolute error {:.1f} %, worst {:.1f} %; order right in {} of {} "
-        "pairs that differ by more than 10 %; {} cases left out\n",
-        errors.size(), mean * 100, worst * 100, order.right(), order.pairs, left_out.size());
-  return {{"date", today()},
-          {"mean_absolute_error", mean},
-          {"worst_error", worst},
-          {"pairs", order.pairs},
-          {"pairs_in_order", order.right()},
-          {"out_of_order", order.wrong},
-          {"cases", cases},
-          {"left_out", left_out}};
+  return summarise(study, options);
 }
 
 }  // namespace tutti

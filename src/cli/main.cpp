@@ -1,11 +1,11 @@
 // The program: parses the command line, runs a command, turns errors into messages and exit codes.
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>

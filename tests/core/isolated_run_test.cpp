@@ -2,9 +2,9 @@
 #include "core/isolated_run.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "core/error.h"

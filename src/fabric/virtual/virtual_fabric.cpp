@@ -1,8 +1,7 @@
 #include "fabric/virtual/virtual_fabric.h"
 
-#include <signal.h>
-
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <type_traits>
 #include <utility>

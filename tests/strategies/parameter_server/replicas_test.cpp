@@ -1,10 +1,10 @@
 // Servers that are killed at any moment, with copies of their shards on others: nothing that was
 // acknowledged is lost, nothing is applied twice, and training goes on.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/time.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 
 #include "core/random.h"

@@ -1,8 +1,9 @@
 // Rows of sparse models on servers that are killed: with copies on others nothing that was
 // acknowledged is lost and nothing is applied twice; without, a run goes on from its snapshots.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tests/strategies/parameter_server/kills.h"
 #include "tests/strategies/parameter_server/rows.h"
