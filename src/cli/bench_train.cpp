@@ -108,7 +108,7 @@ json finish(const BenchOptions& options, const std::vector<std::string>& names,
     if (found == rates.end()) continue;
     std::vector<double> ratios;
     for (size_t i = 0; i < found->second.size(); ++i)
-      ratios.push_back(rates.at(names[0])[i] / std::max(1.0, found->second[i]));
+      if (found->second[i] > 0) ratios.push_back(rates.at(names[0])[i] / found->second[i]);
     const double rate = median(found->second), ratio = median(ratios);
     result.push_back({{"impl", name},
                       {"samples_per_s", rate},
@@ -126,14 +126,14 @@ double lenet_rate(const std::vector<std::string>& sets) {
 }
 
 json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
-  const std::vector<std::string> names = {
-      "tutti direct, balanced", "tutti direct, 2 x 64", "two independent solos",
-      "the same in lockstep",   "PyTorch DDP",          "PyTorch DDP, mimalloc"};
+  const std::vector<std::string> names = {"tutti direct, 2 x 64",  "tutti direct, balanced",
+                                          "two independent solos", "the same in lockstep",
+                                          "PyTorch DDP",           "PyTorch DDP, mimalloc"};
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < options.rounds && !stop; ++round) {
     say(options, fmt::format("train: round {} of {}", round + 1, options.rounds));
-    rates[names[0]].push_back(run_allreduce({"strategy.balance=true"}));
-    rates[names[1]].push_back(run_allreduce({}));
+    rates[names[0]].push_back(run_allreduce({}));
+    rates[names[1]].push_back(run_allreduce({"strategy.balance=true"}));
     if (wanted(options, "solos")) {
       const Solos solos = run_two_solos();
       rates[names[2]].push_back(solos.free);

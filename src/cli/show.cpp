@@ -22,7 +22,7 @@ json at(const json& run, const char* pointer) {
 
 json record_of(const std::string& folder) {
   const std::string path = folder + "/run.json";
-  const json run = json::parse(read_file(path), nullptr, false);
+  json run = json::parse(read_file(path), nullptr, false);
   if (!run.is_object() || !run.contains("quality") || !run.contains("time"))
     throw DataError(fmt::format("{}: is not the record of a run, or it is damaged", path));
   if (const json schema = at(run, "/schema"); schema != kRunSchema)

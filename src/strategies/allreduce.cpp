@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
 #include "core/error.h"
+#include "models/stage.h"
+#include "strategies/balance.h"
 #include "strategies/synchronous.h"
 
 namespace tutti {
@@ -164,6 +167,18 @@ class AllReduceStrategy : public Strategy {
   }
 
   std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
+
+  int64_t settling_steps() const override { return config_.balance ? Balance::kSettlingSteps : 0; }
+
+  // Lanes are computed one at a time, so there nobody needs more room than others.
+  double memory_bytes(const Plan& plan) const override {
+    const double equal = Strategy::memory_bytes(plan);
+    if (!config_.balance || plan.task.deterministic) return equal;
+    const auto batch = static_cast<double>(plan.task.global_batch);
+    const double more = std::ceil(batch * Balance::largest_share(plan.cluster)) -
+                        std::ceil(batch / static_cast<double>(plan.cluster.workers));
+    return equal + more * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture));
+  }
 
   StepCost step_cost(const Plan& plan) const override {
     StepCost most;

@@ -9,9 +9,6 @@
 namespace tutti {
 namespace {
 
-// Often enough to follow a core that changes its speed within a second, seldom enough that noise
-// of single steps averages out.
-constexpr uint64_t kStepsBetween = 4;
 // Of what was just measured; the rest is what was measured before.
 constexpr double kNewWeight = 0.5;
 
@@ -36,6 +33,20 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
   }
   if (index + 1 == workers) part.end = count;  // whatever rounding made of the sum
   return part;
+}
+
+double Balance::largest_share(const ClusterConfig& cluster) {
+  double sum = 0, most = 0;
+  for (int64_t node = 0; node < cluster.workers; ++node) {
+    double speed =
+        cluster.speed_factors.empty() ? 1 : cluster.speed_factors[static_cast<size_t>(node)];
+    for (const StragglerConfig& straggler : cluster.stragglers)
+      if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
+        speed /= straggler.factor;
+    sum += speed;
+    most = std::max(most, speed);
+  }
+  return most / sum;
 }
 
 Balance::Balance(Context& context)

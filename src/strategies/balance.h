@@ -16,6 +16,14 @@ namespace tutti {
 
 class Balance {
  public:
+  // Between two exchanges. Often enough to follow a core that changes its speed within a second,
+  // seldom enough that noise of single steps averages out.
+  static constexpr uint64_t kStepsBetween = 4;
+  // The first measurement counts in full.
+  static constexpr int64_t kSettlingSteps = 2 * kStepsBetween;
+  // Of the fastest worker, as far as the cluster's description tells the speeds.
+  static double largest_share(const ClusterConfig& cluster);
+
   explicit Balance(Context& context);
 
   // Which of `count` equal pieces of work (samples, lanes) are this worker's; equal shares at

@@ -116,6 +116,8 @@ class Strategy {
                                   size_t samples) const;
   // Steps of a run where they do not follow from its batches at all; 0: they do.
   virtual int64_t steps(const TaskConfig& task, const Data& data) const;
+  // Steps after which all are alike, in a synchronous strategy that adapts to the cluster first.
+  virtual int64_t settling_steps() const { return 0; }
   // Names the class of strategies that compute the same parameters for this task; the equivalence
   // suite proves it. Empty: none. A comparison may compute the gradients of a class only once.
   virtual std::string equivalence(const TaskConfig& task) const;

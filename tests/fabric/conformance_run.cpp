@@ -122,21 +122,21 @@ TEST(Conformance, WindowsAreShared) {
   for (Rank rank = 0; rank < 4; ++rank) expect_ok(outcomes, rank);
 }
 
-// The peer posts around the time after which a waiting process goes to sleep, on both sides of it:
-// a wake-up that is missed shows as a deadline that passes.
+// The peer posts around the time after which a waiting process goes to sleep, on both sides of it.
+// Who misses the wake-up looks again after ten seconds by itself; that is too late an answer.
 TEST(Conformance, WhoSleepsAtAWindowIsWoken) {
   const auto outcomes = run_nodes(2, [](Node& node) -> std::string {
-    Endpoint& endpoint = node.endpoint();
-    Window* window = endpoint.open_window(64, kLong_s);
+    Window* window = node.endpoint().open_window(64, kLong_s);
     if (!window) return kNoWindow;
-    const Rank self = endpoint.rank();
-    for (uint64_t round = 1; round <= 300; ++round) {
-      const bool my_turn = round % 2 == static_cast<uint64_t>(self);
-      if (my_turn) node.clock().sleep(1.2e-3 + 4e-6 * static_cast<double>(round));
-      if (my_turn)
+    for (uint64_t round = 1; round <= 200; ++round) {
+      if (node.endpoint().rank() == 0) {
+        node.clock().sleep(1.2e-3 + 4e-6 * static_cast<double>(round));
         window->post(0, round);
-      else
-        IN_BODY(window->await(1 - self, 0, round, 5).state == State::kDone);
+        IN_BODY(window->await(1, 0, round, 5).state == State::kDone);
+      } else {
+        IN_BODY(window->await(0, 0, round, kLong_s).state == State::kDone);
+        window->post(0, round);
+      }
     }
     return kOk;
   });

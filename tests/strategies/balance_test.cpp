@@ -92,6 +92,32 @@ TEST(Balance, TakesAsLongWhereOnlyCostsCount) {
   EXPECT_EQ(training_s(task), training_s(task + Settings{"cluster.cost_only=true"}));
 }
 
+TEST(Balance, IsBitwiseSoloWithUnequalShares) {
+  const Settings task =
+      one_slow_worker_of_four(3) + Settings{"task.data.samples=4000", "task.deterministic=true"};
+  EXPECT_EQ(checksum(task + Settings{"strategy.balance=true"}),
+            checksum(task +
+                     Settings{"strategy.kind=solo", "cluster.workers=1", "cluster.stragglers=[]"}));
+}
+
+// Two of eight at half speed: the others take 1/7 instead of 1/8 of a batch.
+TEST(Balance, TheFastestNeedMoreMemory) {
+  const Settings task = {"task.data.kind=synthetic-classes",
+                         "task.model.kind=mlp",
+                         "task.model.hidden=[64]",
+                         "task.global_batch=560",
+                         "cluster.fabric=virtual",
+                         "cluster.workers=8",
+                         "cluster.speed_factors=[1, 1, 1, 0.5, 1, 1, 0.5, 1]"};
+  const auto memory = [&](const Settings& more) {
+    Job job = load_job("", task + more);
+    const Architecture architecture = prepare(job).architecture;
+    return job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+  };
+  const double one_more = memory({"task.global_batch=568"}) - memory({});  // a sample for each
+  EXPECT_NEAR(memory({"strategy.balance=true"}) - memory({}), 10 * one_more, 1e-6 * one_more);
+}
+
 TEST(Balance, NeedsSamplesThatAnybodyMayCompute) {
   EXPECT_EQ(refusal(logistic_task() + Settings{"strategy.kind=allreduce", "strategy.balance=true",
                                                "task.partition=disjoint"})

@@ -21,8 +21,9 @@ class AsymmetricFence {
     else
       std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  // Between falling asleep and looking; takes some microseconds.
-  static void heavy();
+  // Between falling asleep and looking; takes some microseconds. False: the kernel did not do it
+  // for processes that count on it, so do not sleep.
+  bool heavy() const;
 
  private:
   bool reached_;

@@ -50,7 +50,7 @@ struct ControlMessage {
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr Rank kMaxRank = 65535;
 // Both sides of a connection between hosts must speak the same; frames themselves never change.
-inline constexpr uint64_t kProtocol = 1;
+inline constexpr uint64_t kProtocol = 2;
 inline constexpr size_t kTokenLimit = 256;
 
 // The largest body that a message of this type may have.

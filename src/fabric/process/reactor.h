@@ -159,8 +159,8 @@ bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {
     if (pause == Pause::kYielded) continue;
     // Whoever changes something after this rings; whoever did before is seen by the second look.
     board_.fall_asleep(rank_);
-    AsymmetricFence::heavy();
-    if (!done() && may_sleep()) block(deadline_ns);
+    const bool fenced = fence_.heavy();
+    if (!done() && fenced && may_sleep()) block(deadline_ns);
     board_.wake_up(rank_);
   }
 }
