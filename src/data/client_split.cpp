@@ -110,6 +110,7 @@ void deal(const std::vector<uint32_t>& from, const std::vector<size_t>& ends, Pi
 // as labels each label is somebody's; with fewer, those that nobody has come next.
 std::vector<std::vector<size_t>> choose_labels(size_t clients, size_t classes, size_t each,
                                                Random& random) {
+  TUTTI_CHECK(clients > 0 && clients * each >= classes);
   std::vector<std::vector<size_t>> chosen(clients);
   for (size_t i = 0; i < clients; ++i) chosen[i].push_back(i % classes);
   size_t next = 0;

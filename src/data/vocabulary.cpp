@@ -32,6 +32,7 @@ std::vector<uint8_t> read_long_enough(const DataConfig& config) {
 
 std::vector<std::string> character_names(const std::vector<uint8_t>& vocabulary) {
   std::vector<std::string> names;
+  names.reserve(vocabulary.size());
   for (const uint8_t byte : vocabulary) names.push_back(name_of(byte));
   return names;
 }

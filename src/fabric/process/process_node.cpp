@@ -21,7 +21,7 @@ NodeOutcome take_part(const NodeSetup& setup, Board& board, ControlSocket contro
     reactor->get_ready(setup.timeout_s);
     return body(ready);
   };
-  const NodeOutcome outcome = run_body(ready_body, node);
+  NodeOutcome outcome = run_body(ready_body, node);
   NodeOutcome reported = outcome;
   if (setup.stop && setup.stop->load() && outcome.kind == NodeOutcome::Kind::kInterrupted) {
     // Interrupted by its own user, not by the launcher's: to everybody else it is gone.

@@ -36,6 +36,7 @@ Read read_memory(pid_t pid, uint64_t address, std::span<std::byte> buffer) {
   while (done < buffer.size()) {
     const size_t piece = std::min(kPiece, buffer.size() - done);
     const iovec local{buffer.data() + done, piece};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): it points into another process
     const iovec remote{reinterpret_cast<void*>(address + done), piece};
     const ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
     if (got <= 0) return errno == EPERM || errno == ENOSYS ? Read::kForbidden : Read::kGone;
