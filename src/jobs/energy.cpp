@@ -43,7 +43,7 @@ Energy estimate_energy(double seconds, double cpu_seconds, int hardware_threads,
 
 // A package counts its cores and whatever else it has but not the memory, which has a counter of
 // its own beside the cores: packages and memories add up, other parts would count twice.
-EnergyCounters::EnergyCounters(std::string root) {
+EnergyCounters::EnergyCounters(const std::string& root) {
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, failed)) {
     const std::string directory = entry.path().string();

@@ -24,7 +24,7 @@ Energy estimate_energy(double seconds, double cpu_seconds, int hardware_threads,
 class EnergyCounters {
  public:
   // `root` is the directory of the counters.
-  explicit EnergyCounters(std::string root = "/sys/class/powercap");
+  explicit EnergyCounters(const std::string& root = "/sys/class/powercap");
   bool available() const { return !counters_.empty(); }
   void sample();
   double joules() const;  // since the construction, as of the last sample

@@ -139,7 +139,7 @@ std::shared_ptr<WindowGroup> Windows::join(Rank rank, size_t bytes) {
     opening_->joined.resize(nodes);
     opening_->missing = nodes_;
   }
-  const std::shared_ptr<WindowGroup> group = opening_;
+  std::shared_ptr<WindowGroup> group = opening_;
   group->memory[static_cast<size_t>(rank)] = Memory(bytes);
   if (!group->joined[static_cast<size_t>(rank)]) --group->missing;
   group->joined[static_cast<size_t>(rank)] = true;
