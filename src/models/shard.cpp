@@ -1,6 +1,7 @@
 #include "models/shard.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/error.h"
@@ -164,7 +165,7 @@ class Sharding {
     layer.whole = extent(layer.output);
     layer.output = with_extent(layer.output, part.size());
     layer.flops *= share_;
-    layer.groups = static_cast<int64_t>(static_cast<double>(layer.groups) * share_ + 0.5);
+    layer.groups = std::lround(static_cast<double>(layer.groups) * share_);
     for (const size_t parameter : layer.parameters) add_parameter(parameter, {{}, 0, {part}});
     shard_.layers.push_back(std::move(layer));
   }

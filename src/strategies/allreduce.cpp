@@ -39,6 +39,7 @@ class BucketExchange : public GradientExchange {
       const TopologyEntry& entry = topology(config.topology);
       const Group group =
           make_group(context.cluster, static_cast<size_t>(context.node.endpoint().rank()));
+      TUTTI_CHECK(entry.rounds || context.window);
       return entry.rounds
                  ? make_all_reduce(context.node, &context.watch, entry.rounds(group, elements),
                                    reduction)

@@ -81,7 +81,8 @@ std::vector<Range> Strategy::layers_of(const Plan& plan, Rank) const {
 double Strategy::memory_bytes(const Plan& plan) const {
   const auto parameters = static_cast<double>(plan.architecture.parameter_count) * sizeof(float);
   const auto parts = std::max(plan.cluster.workers, plan.task.deterministic ? plan.task.lanes : 1);
-  const auto share = static_cast<double>((plan.task.global_batch + parts - 1) / parts);
+  const int64_t most = (plan.task.global_batch + parts - 1) / parts;
+  const auto share = static_cast<double>(most);
   const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
   return parameters * 2 + state * sizeof(float) +
          share * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture)) +

@@ -31,6 +31,7 @@ void ActivationCode::encode(std::span<const float> values, std::span<std::byte> 
     for (size_t i = 0; i < values_; ++i) {
       // Not a number becomes the least: a diverged run shows by its loss.
       const float clipped = in[i] > least_ ? std::min(in[i], 1.0F) : least_;
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and this loop has to be quick
       const auto level = static_cast<uint32_t>((clipped - least_) * scale + 0.5F);
       const size_t bit = i * bits_;
       out[bit / 8] |= static_cast<std::byte>(level << (bit % 8));
