@@ -14,6 +14,7 @@ constexpr size_t kCandidates = 100;
 
 std::vector<double> candidates_of(const std::vector<ExitVerdict>& verdicts) {
   std::vector<float> entropies;
+  entropies.reserve(verdicts.size());
   for (const ExitVerdict& verdict : verdicts) entropies.push_back(verdict.entropy);
   std::sort(entropies.begin(), entropies.end());
   std::vector<double> candidates = {0};

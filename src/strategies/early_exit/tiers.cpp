@@ -20,7 +20,8 @@ double bytes_of_floats(size_t count) { return static_cast<double>(count * sizeof
 
 double share_of(const Tiers& tiers, const Plan& plan, size_t tier) {
   const int64_t parts = tier == 0 ? static_cast<int64_t>(tiers.devices) : 1;
-  return static_cast<double>((plan.task.global_batch + parts - 1) / parts);
+  const int64_t samples = (plan.task.global_batch + parts - 1) / parts;
+  return static_cast<double>(samples);
 }
 
 size_t head_parameters(const Tiers& tiers, size_t tier) {

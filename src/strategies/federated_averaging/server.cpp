@@ -91,6 +91,7 @@ Round Server::draw_round() {
     drawn = sampling_.draw(++number_);
   }
   std::vector<size_t> samples;
+  samples.reserve(drawn.size());
   for (const int64_t client : drawn)
     samples.push_back(split_.of(static_cast<size_t>(client)).size());
   Round::Limits limits;
