@@ -42,9 +42,10 @@ class LocalSgdWorker {
     const auto count = static_cast<size_t>(config.fragments);
     for (size_t i = 0; i < count; ++i) {
       const Range range = part_of(global_.size(), count, i);
-      fragments_.push_back({.range = range,
-                            .mean = std::make_unique<Averaging>(context, range.size()),
-                            .outer = make_optimizer(config.outer, range.size())});
+      Fragment& fragment = fragments_.emplace_back();
+      fragment.range = range;
+      fragment.mean = std::make_unique<Averaging>(context, range.size());
+      fragment.outer = make_optimizer(config.outer, range.size());
     }
     adopt_own();
   }

@@ -156,6 +156,7 @@ std::pair<size_t, Completion> PairwiseExchange::wait_serving(std::vector<Handle>
   for (;;) {
     serve();
     std::vector<Handle> all;
+    all.reserve(awaited.size() + incoming_.size());
     for (Handle& handle : awaited) all.push_back(std::move(handle));
     for (Letter& incoming : incoming_) all.push_back(std::move(incoming.handle));
     const auto [index, completion] =

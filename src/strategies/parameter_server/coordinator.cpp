@@ -38,7 +38,7 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
 }
 
 void Coordinator::begin_evaluation(bool blocking, size_t workers) {
-  const auto step = consistency_.collects() ? version_ : static_cast<int64_t>(steps_ + 0.5);
+  const auto step = consistency_.collects() ? version_ : int64_t{std::lround(steps_)};
   evaluator_.begin(context_.data.splits.validation.size(), workers, blocking,
                    {.step = step, .epoch = progress_, .samples = samples_});
   measured_version_ = version_;

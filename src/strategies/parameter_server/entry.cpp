@@ -40,7 +40,7 @@ std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits
   if (entry.shard < 0 || entry.shard >= limits.shards) return "no such shard";
   if (entry.worker < 0 || entry.worker >= limits.workers) return "no such worker";
   if (entry.kind != Entry::kState)
-    if (const std::string fault = fault_of_gradient(entry, limits); !fault.empty()) return fault;
+    if (std::string fault = fault_of_gradient(entry, limits); !fault.empty()) return fault;
   if (entry.count > kMostMembers) return "too many members";
   for (uint32_t i = 0; i < entry.count; ++i)
     if (entry.members[i].rank < limits.first_server ||

@@ -79,7 +79,7 @@ std::string fault_of(const Request& request, size_t bytes, Rank from, const Requ
 std::string fault_of(std::span<const Decided> decided, int workers) {
   for (const Decided& one : decided) {
     if (one.worker < 0 || one.worker >= workers) return "a decision about no worker";
-    if (const std::string fault = fault_of(one.hand, workers); !fault.empty()) return fault;
+    if (std::string fault = fault_of(one.hand, workers); !fault.empty()) return fault;
   }
   return "";
 }

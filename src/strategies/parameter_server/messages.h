@@ -31,7 +31,7 @@ struct Hand {
   int32_t parts = 0;
   friend bool operator==(const Hand&, const Hand&) = default;
   // In this order gradients are added up, so that a sum does not depend on who was first.
-  friend auto operator<=>(const Hand&, const Hand&) = default;
+  friend auto operator<=>(const Hand&, const Hand&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // A share of an evaluation: chunks [begin, end) of the validation samples.

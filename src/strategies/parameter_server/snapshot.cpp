@@ -89,6 +89,7 @@ std::vector<int64_t> versions_of(const std::string& run_folder, int shard) {
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 void write_bytes(std::FILE* file, std::span<const std::byte> bytes, const std::string& path) {
+  if (bytes.empty()) return;  // and maybe at no address
   if (std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
     throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
 }
