@@ -201,6 +201,7 @@ void Server::close(std::vector<Gathered> chosen) {
     decision.version = version_;
     decision.count = static_cast<int32_t>(chosen.size());
     std::vector<Decided> decided;
+    decided.reserve(chosen.size());
     for (const Gathered& gathered : chosen)
       decided.push_back({gathered.push.hand, gathered.worker});
     announce(decision, std::move(decided));

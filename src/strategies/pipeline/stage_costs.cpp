@@ -186,8 +186,8 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config, 
   for (const size_t s : shape.stages_of(node)) {
     // The first copy of a stage has the most micro-batches, where they are not equal.
     const size_t copies = shape.copies_of(s);
-    const auto micro_batches =
-        static_cast<double>(shape.micro_batches / copies + (shape.micro_batches % copies ? 1 : 0));
+    const size_t most = (shape.micro_batches + copies - 1) / copies;
+    const auto micro_batches = static_cast<double>(most);
     const double samples = static_cast<double>(plan.task.global_batch) /
                            static_cast<double>(placement.replicas * copies);
     const Architecture stage =
