@@ -8,6 +8,7 @@ namespace {
 template <class Catalog>
 std::vector<std::string_view> names(const Catalog& catalog) {
   std::vector<std::string_view> result;
+  result.reserve(catalog.size());
   for (const auto& entry : catalog) result.push_back(entry.name);
   return result;
 }

@@ -58,7 +58,7 @@ class Check {
     object(fields, place);
     for (const auto& [key, value] : fields.items())
       if (!value.is_number() && !value.is_null() && !value.is_array())
-        fail(place + "." + key, value, "a number or null");
+        fail(fmt::format("{}.{}", place, key), value, "a number or null");
   }
 
   std::string where_;

@@ -44,7 +44,7 @@ std::set<std::string> settings_in(const std::string& toml) {
       table =
           line.substr(line.find_first_not_of('['), line.find(']') - line.find_first_not_of('['));
     else if (!line.empty())
-      result.insert((table.empty() ? "" : table + ".") + line);
+      result.insert(table.empty() ? line : fmt::format("{}.{}", table, line));
   }
   return result;
 }
