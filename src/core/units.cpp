@@ -80,6 +80,8 @@ double parse_quantity(std::string_view text, Unit unit) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   double value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    throw ConfigError("", fmt::format("'{}' is more or less than a number can be", text));
   if (error != std::errc{} || !std::isfinite(value))
     throw ConfigError("", fmt::format("'{}' does not start with a number", text));
   std::string_view name = text.substr(static_cast<size_t>(rest - text.data()));
