@@ -39,6 +39,15 @@ void visit(Visitor& v, FaultConfig& c) {
     v.quantity("duration", c.duration_s, Unit::kSeconds, "heals after this long; 0: never");
 }
 
+void refuse_beyond(int64_t nodes, int64_t node, const std::string& key) {
+  if (node >= nodes)
+    throw ConfigError(
+        key,
+        fmt::format(
+            "{} names node {}, but nodes are 0 to {}; name one of them, or raise cluster.workers",
+            key, node, nodes - 1));
+}
+
 int64_t worker_hosts(const ClusterConfig& c) {
   return (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
 }
@@ -63,8 +72,10 @@ void visit(Visitor& v, ClusterConfig& c) {
   }
   if (c.fabric != "virtual") return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
-  v.field("speed_factors", c.speed_factors, kPositive, "per node, relative to `speed`");
+  v.field("speed_factors", c.speed_factors, kPositive,
+          "per worker, relative to `speed`: also for more or fewer threads than `threads`");
   v.quantity("memory", c.memory_bytes, Unit::kBytes, "memory of a host");
+  v.field("memory_factors", c.memory_factors, kPositive, "per worker, relative to `memory`");
   v.quantity("memory_bandwidth", c.memory_bandwidth, Unit::kBytesPerSecond,
              "memory traffic of a core, for sums and optimizer updates");
   v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
@@ -99,11 +110,12 @@ void visit(Visitor& v, ClusterConfig& c) {
 }
 
 void validate_cluster(const ClusterConfig& c, int64_t nodes) {
-  if (!c.speed_factors.empty() && static_cast<int64_t>(c.speed_factors.size()) != c.workers)
-    throw ConfigError("cluster.speed_factors",
-                      fmt::format("cluster.speed_factors has {} entries but there are {} workers; "
-                                  "give one per worker, or none",
-                                  c.speed_factors.size(), c.workers));
+  for (const auto& [key, factors] : {std::pair{"cluster.speed_factors", &c.speed_factors},
+                                     {"cluster.memory_factors", &c.memory_factors}})
+    if (!factors->empty() && static_cast<int64_t>(factors->size()) != c.workers)
+      throw ConfigError(key, fmt::format("{} has {} entries but there are {} workers; give one per "
+                                         "worker, or none",
+                                         key, factors->size(), c.workers));
   const int64_t hosts = worker_hosts(c);
   if (c.racks > hosts)
     throw ConfigError("cluster.racks",
@@ -131,28 +143,34 @@ void validate_cluster(const ClusterConfig& c, int64_t nodes) {
                       fmt::format("cluster.listen = \"{}\" is no address; write it as host:port, "
                                   "such as 127.0.0.1:4000",
                                   c.listen));
-  for (const StragglerConfig& straggler : c.stragglers)
-    if (straggler.node >= nodes)
-      throw ConfigError("cluster.stragglers.node",
-                        fmt::format("a straggler names node {}, but nodes are 0 to {}",
-                                    straggler.node, nodes - 1));
-  for (const FaultConfig& fault : c.faults) {
-    if (fault.nodes.empty())
-      throw ConfigError("cluster.faults.nodes", "a fault names no nodes; add nodes = [0]");
-    for (int64_t node : fault.nodes)
-      if (node >= nodes)
-        throw ConfigError(
-            "cluster.faults.nodes",
-            fmt::format("a fault names node {}, but nodes are 0 to {}", node, nodes - 1));
+  for (size_t i = 0; i < c.stragglers.size(); ++i)
+    refuse_beyond(nodes, c.stragglers[i].node, fmt::format("cluster.stragglers[{}].node", i));
+  for (size_t i = 0; i < c.faults.size(); ++i) {
+    const std::string key = fmt::format("cluster.faults[{}].nodes", i);
+    if (c.faults[i].nodes.empty())
+      throw ConfigError(key, fmt::format("{} is empty: a fault needs nodes that fail; add nodes = "
+                                         "[0]",
+                                         key));
+    for (int64_t node : c.faults[i].nodes) refuse_beyond(nodes, node, key);
   }
+}
+
+double speed_factor_of(const ClusterConfig& c, int64_t node) {
+  const auto index = static_cast<size_t>(node);
+  return index < c.speed_factors.size() ? c.speed_factors[index] : 1;
+}
+
+double memory_of(const ClusterConfig& c, int64_t node) {
+  const auto index = static_cast<size_t>(node);
+  return c.memory_bytes * (index < c.memory_factors.size() ? c.memory_factors[index] : 1);
 }
 
 void shrink_cluster(ClusterConfig& c, int64_t workers) {
   if (c.workers <= workers) return;
   c.workers = workers;
   c.racks = std::min(c.racks, (workers + c.nodes_per_host - 1) / c.nodes_per_host);
-  if (!c.speed_factors.empty())
-    c.speed_factors.erase(c.speed_factors.begin() + workers, c.speed_factors.end());
+  for (std::vector<double>* factors : {&c.speed_factors, &c.memory_factors})
+    if (!factors->empty()) factors->resize(static_cast<size_t>(workers));
   std::erase_if(c.stragglers, [&](const StragglerConfig& s) { return s.node >= workers; });
   for (FaultConfig& fault : c.faults)
     std::erase_if(fault.nodes, [&](int64_t node) { return node >= workers; });

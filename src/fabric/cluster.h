@@ -45,8 +45,9 @@ struct ClusterConfig {
   double speed_flops = 20e9;          // of one core
   std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1
   double memory_bytes = 8e9;
-  double memory_bandwidth = 10e9;  // bytes per second, for sums and optimizer updates
-  int64_t nodes_per_host = 1;      // more than 1: they share memory and the host's link
+  std::vector<double> memory_factors;  // per node, relative to `memory`; empty: all 1
+  double memory_bandwidth = 10e9;      // bytes per second, for sums and optimizer updates
+  int64_t nodes_per_host = 1;          // more than 1: they share memory and the host's link
   bool colocated = false;          // nodes besides the workers run on the workers' hosts, in turn
   double bandwidth = 125e6;        // bytes per second of a host's link
   double latency_s = 50e-6;        // of a host's link, one way
@@ -70,6 +71,10 @@ void validate_cluster(const ClusterConfig& config, int64_t nodes);
 
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
+
+// What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
+double speed_factor_of(const ClusterConfig& config, int64_t node);
+double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 
 // Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they
 // are colocated.

@@ -7,14 +7,21 @@
 //  - Messages from one peer with one tag arrive in the order they were sent. Messages with
 //    different tags or peers may overtake each other.
 //  - A send completes when its buffer may be reused. Up to kEagerBytes it completes without a
-//    posted receive; beyond that it may wait for one.
+//    posted receive; beyond that it may wait for one. For a peer that makes no Node calls a fabric
+//    of processes holds no more than 32 messages, or 16 of kEagerBytes, and between hosts what a
+//    connection buffers, maybe 3 of those: further ones complete, in order, when it makes some.
 //  - A message larger than the receive's buffer completes the receive with kTruncated; nothing is
 //    written beyond the buffer. A shorter one completes it with its own size.
 //  - Every wait has a deadline. A wait that times out leaves its handle pending.
-//  - A peer is lost when it dies, cannot be reached, or leaves its body by an exception; not when
-//    it is done. That ends, with kPeerLost, each receive that names it and each unfinished send to
-//    it; after end_waits_on_any_loss(true), every wait. Messages that had arrived before can still
-//    be received. New sends to a lost peer complete at once with kPeerLost.
+//  - Cancelling waits for nobody, whatever the peer does. A cancelled receive has taken nothing; a
+//    send of more than kEagerBytes is received whole or not at all, one of less may be too late to
+//    call back.
+//  - A peer is lost when it dies, is cut off from the cluster, or leaves its body by an exception;
+//    not when it is done, nor, between machines, when only the path between it and this node is
+//    broken, where waits end by their deadlines. A loss ends, with kPeerLost, each receive that
+//    names the peer and each unfinished send to it; after end_waits_on_any_loss(true), every wait.
+//    Who is inside a Node call notices it within 2 s. Messages that had arrived before can still be
+//    received. New sends to a lost peer complete at once with kPeerLost.
 //  - Messages of a peer's earlier incarnation are never delivered.
 //  - A node that was asked to stop leaves any of these calls by InterruptedError.
 //  - A Node is used by one thread (or actor) at a time.
@@ -104,11 +111,13 @@ class Endpoint {
   // Ends the handle unless it returns kTimedOut.
   virtual Completion wait(Handle& handle, double timeout_s) = 0;
   // Waits for the first of the pending handles (others are skipped): ends that one and returns its
-  // index with its completion; kTimedOut leaves all of them, with index == handles.size().
+  // index with its completion; kTimedOut leaves all of them, with index == handles.size(), and
+  // comes at once if none is pending.
   virtual std::pair<size_t, Completion> wait_any(std::span<Handle> handles, double timeout_s) = 0;
   // Never blocks: the completion if it has ended, and then ends the handle.
   virtual std::optional<Completion> test(Handle& handle) = 0;
-  // Afterwards the buffer is free. kCancelled, or how it had ended already.
+  // Never blocks, and leaves the buffer free. kCancelled, or how it had ended already; kDone,
+  // too, if it could not be called back.
   virtual Completion cancel(Handle& handle) = 0;
 
   // Collective over all nodes: opens a window of `bytes` on each, or returns nullptr on every node

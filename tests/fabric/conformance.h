@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fabric/fabric.h"
@@ -42,6 +44,7 @@ const FabricUnderTest& fabric_under_test();
 
 inline constexpr double kLong_s = 30;         // for what must happen
 inline constexpr double kShort_s = 0.2;       // for what must not
+inline constexpr double kNotice_s = 2;        // who is inside a Node call notices a loss within it
 inline constexpr size_t kWaits = 16'000'000;  // no fabric takes so much without a receive
 inline constexpr const char* kOk = "ok";
 
@@ -124,6 +127,38 @@ inline bool barrier(Node& node, uint64_t round) {
   for (Rank rank = 1; rank < nodes; ++rank) ok = ok && hear(node, rank, 2 * round);
   for (Rank rank = 1; rank < nodes; ++rank) ok = ok && tell(node, rank, 2 * round + 1);
   return ok;
+}
+
+// Works without a Node call.
+inline void compute(Node& node, double seconds) {
+  if (node.clock().simulated())
+    node.clock().sleep(seconds);
+  else
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+inline constexpr uint64_t kDeath = 1000;  // what a victim tells, see tell()
+
+// Says when it will die, to those who want to know and have come to see it, and does.
+inline void die_soon(Node& node, const std::vector<Rank>& witnesses) {
+  for (const Rank witness : witnesses) hear(node, witness, kDeath);
+  const double death_s = node.clock().now() + 0.1;
+  for (const Rank witness : witnesses)
+    send_all(node, witness, Tag(Purpose::kControl, kDeath), std::as_bytes(std::span(&death_s, 1)));
+  node.clock().sleep(death_s - node.clock().now());
+  fabric_under_test().kill(node);
+}
+
+inline double hear_of_death(Node& node, Rank victim) {
+  double death_s = 0;
+  tell(node, victim, kDeath);
+  Handle handle = node.endpoint().receive(victim, Tag(Purpose::kControl, kDeath),
+                                          std::as_writable_bytes(std::span(&death_s, 1)));
+  return node.endpoint().wait(handle, kLong_s).state == State::kDone ? death_s : 0;
+}
+
+inline bool in_time(Node& node, double death_s) {
+  return death_s > 0 && node.clock().now() - death_s < kNotice_s;
 }
 
 // The next event, or none within kLong_s.

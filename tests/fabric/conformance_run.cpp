@@ -1,10 +1,9 @@
 // Conformance: outcomes, interruption and shared windows.
-#include <chrono>
-#include <thread>
 
 #include "core/error.h"
 #include "fabric/outcome.h"
 #include "tests/fabric/conformance.h"
+#include "tests/support/stop_later.h"
 
 namespace tutti {
 namespace {
@@ -56,11 +55,7 @@ TEST(Conformance, ResultsAreAnyBytes) {
 }
 
 TEST(Conformance, StopReachesNodesInEveryCall) {
-  std::atomic<bool> stop{false};
-  std::thread raiser([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    stop = true;
-  });
+  const testing_support::StopLater stop(300);
   const auto outcomes = fabric_under_test().make(4, {})->run(
       [](Node& node) -> std::string {
         std::vector<std::byte> buffer(8);
@@ -80,8 +75,7 @@ TEST(Conformance, StopReachesNodesInEveryCall) {
             while (true) node.clock().charge({1e6, 0});
         }
       },
-      stop);
-  raiser.join();
+      stop.requested());
   for (const NodeOutcome& outcome : outcomes) {
     EXPECT_EQ(outcome.kind, NodeOutcome::Kind::kInterrupted) << outcome.result << outcome.error;
     EXPECT_EQ(outcome.exit_code, kExitInterrupted);
@@ -151,12 +145,13 @@ TEST(Conformance, LossEndsWaitingAtAWindow) {
     if (!window) return kNoWindow;
     if (endpoint.rank() == 1) {
       window->post(0, 5);
-      node.clock().sleep(0.1);
-      fabric_under_test().kill(node);
+      die_soon(node, {0, 2});
     }
+    const double death_s = hear_of_death(node, 1);
     if (endpoint.rank() == 2) node.membership().end_waits_on_any_loss(true);
     const Rank awaited = endpoint.rank() == 0 ? 1 : 0;
     const Completion completion = window->await(awaited, 0, 6, kLong_s);
+    IN_BODY(in_time(node, death_s));
     IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
     IN_BODY(window->await(1, 0, 5, kLong_s).state == State::kDone);  // it had posted that
     return kOk;

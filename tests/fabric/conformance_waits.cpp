@@ -1,4 +1,6 @@
 // Conformance: deadlines, cancelling, testing, the clock.
+#include <limits>
+
 #include "tests/fabric/conformance.h"
 
 namespace tutti {
@@ -78,6 +80,40 @@ TEST(Conformance, ACancelledLargeSendIsNotReceived) {
   });
 }
 
+// Whenever it is called back: the receiver gets all of it or nothing, and the next one in its
+// place.
+TEST(Conformance, ACancelledSendIsNeverHalfReceived) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    const double delays_s[] = {0, 1e-4, 1e-3, 2e-3, 4e-3, 8e-3, 16e-3};
+    for (const double& delay_s : delays_s) {
+      const auto round = static_cast<uint64_t>(&delay_s - delays_s);
+      std::vector<std::byte> first = pattern(kWaits, 1), second = pattern(kWaits, 2);
+      if (endpoint.rank() == 0) {
+        IN_BODY(hear(node, 1, round));
+        Handle handle = endpoint.send(1, user_tag(1), first);
+        const State waited = endpoint.wait(handle, delay_s).state;
+        const State state = waited == State::kTimedOut ? endpoint.cancel(handle).state : waited;
+        IN_BODY(state == State::kDone || state == State::kCancelled);
+        std::fill(first.begin(), first.end(), std::byte{0xee});
+        IN_BODY(send_number(node, 1, user_tag(2), state == State::kDone ? 1 : 0));
+        IN_BODY(send_all(node, 1, user_tag(1), second));
+        continue;
+      }
+      std::vector<std::byte> buffer(kWaits);
+      Handle handle = endpoint.receive(0, user_tag(1), buffer);
+      IN_BODY(tell(node, 0, round));
+      IN_BODY(endpoint.wait(handle, kLong_s).state == State::kDone);
+      uint64_t sent = 0;
+      Handle number = endpoint.receive(0, user_tag(2), std::as_writable_bytes(std::span(&sent, 1)));
+      IN_BODY(endpoint.wait(number, kLong_s).state == State::kDone);
+      IN_BODY(buffer == (sent ? first : second));
+      if (sent) IN_BODY(receive_exactly(node, 0, user_tag(1), second));
+    }
+    return kOk;
+  });
+}
+
 TEST(Conformance, CancelTellsHowItHadEnded) {
   run_all_ok(1, [](Node& node) -> std::string {
     Endpoint& endpoint = node.endpoint();
@@ -145,6 +181,23 @@ TEST(Conformance, WaitsForAnyOfSeveral) {
   });
 }
 
+// With nothing to wait for there is no reason to wait, nor is it a deadlock.
+TEST(Conformance, WaitingForNoneOfSeveralEndsAtOnce) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    std::vector<Handle> handles(3);
+    for (const double timeout_s : {0.0, kLong_s, std::numeric_limits<double>::infinity()})
+      for (const size_t count : {size_t{0}, handles.size()}) {
+        const double before_s = node.clock().now();
+        const auto [index, completion] =
+            node.endpoint().wait_any({handles.data(), count}, timeout_s);
+        IN_BODY(index == count && completion.state == State::kTimedOut);
+        IN_BODY(completion.peer == kAnyRank);
+        IN_BODY(node.clock().now() - before_s < kLong_s / 2);
+      }
+    return kOk;
+  });
+}
+
 TEST(Conformance, TheClockGoesOn) {
   run_all_ok(2, [](Node& node) -> std::string {
     Clock& clock = node.clock();
@@ -156,6 +209,20 @@ TEST(Conformance, TheClockGoesOn) {
     IN_BODY(clock.now() >= after_s);
     IN_BODY(clock.load() >= 0 && clock.load() <= 1.001);
     IN_BODY(clock.busy_s() >= 0);
+    return kOk;
+  });
+}
+
+TEST(Conformance, AnIdleNodeUsesNoProcessor) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    const double before_s = node.clock().busy_s();
+    if (node.endpoint().rank() == 0) {
+      IN_BODY(hear(node, 1, 1));
+    } else {
+      node.clock().sleep(1);
+      IN_BODY(tell(node, 0, 1));
+    }
+    IN_BODY(node.clock().busy_s() - before_s < 0.05);
     return kOk;
   });
 }

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -30,7 +32,7 @@ std::vector<ControlMessage> samples() {
   outcome.lost_peer = 3;
   return {{Type::kHello, 1, 2, 0, {}},
           {Type::kWelcome, 0, 0, 7, encode_roster({{true, 0}, {false, 3}})},
-          {Type::kAddress, 65535, 1, 0, std::string(300, 'a')},
+          {Type::kAddress, 65535, 1, 0, seal_address(std::string(300, 'a'))},
           {Type::kLost, 5, 4'000'000'000, 0, {}},
           {Type::kWindow, 0, 0, ~uint64_t{0}, {}},
           {Type::kResult, kAnyRank, 0, 0, encode_outcome(outcome)},
@@ -65,6 +67,44 @@ TEST(ProcessControl, OutcomesAndRostersSurvive) {
   const std::vector<Member> members{{true, 0}, {false, 3}};
   EXPECT_EQ(decode_roster(encode_roster(members)), members);
   EXPECT_EQ(decode_invitation(encode_invitation(invitation())), invitation());
+}
+
+TEST(ProcessControl, OutcomesThatNoNodeCanHaveAreRefused) {
+  using Kind = NodeOutcome::Kind;
+  const auto may_be = [](Kind kind, int exit_code, Rank lost_peer = kAnyRank) {
+    try {
+      decode_outcome(encode_outcome({kind, "result", "error", exit_code, lost_peer}));
+      return true;
+    } catch (const DataError&) {
+      return false;
+    }
+  };
+  for (const int code : {-1, 0, 1, 2, 3, 4, 5, 99, 130, 131, 1 << 30}) {
+    EXPECT_EQ(may_be(Kind::kDone, code), code == 0) << code;
+    EXPECT_EQ(may_be(Kind::kFailed, code), code >= 1 && code <= 4) << code;
+    EXPECT_EQ(may_be(Kind::kLost, code), code == 4) << code;
+    EXPECT_EQ(may_be(Kind::kInterrupted, code), code == 130) << code;
+  }
+  EXPECT_TRUE(may_be(Kind::kFailed, 4, kMaxRank));
+  EXPECT_FALSE(may_be(Kind::kFailed, 4, kMaxRank + 1));
+  EXPECT_FALSE(may_be(Kind::kFailed, 4, kAnyRank - 1));
+}
+
+// Any single byte that changes, and any cut: UCX never sees the difference.
+TEST(ProcessControl, AddressesAreSealed) {
+  std::string address;
+  for (int i = 0; i < 300; ++i) address += static_cast<char>(i * 7);
+  const std::string sealed = seal_address(address);
+  EXPECT_EQ(open_address(sealed), address);
+  for (size_t i = 0; i < sealed.size(); ++i) {
+    std::string damaged = sealed;
+    damaged[i] ^= static_cast<char>(1 << i % 8);
+    EXPECT_THROW(open_address(damaged), DataError) << i;
+    EXPECT_THROW(open_address(std::string_view(sealed).substr(0, i)), DataError) << i;
+  }
+  EXPECT_THROW(open_address(sealed + '\0'), DataError);
+  EXPECT_THROW(open_address(std::string(200, '\xff')), DataError);
+  EXPECT_THROW(open_address(seal_address("")), DataError);
 }
 
 // A header may promise anything; memory is only taken for bytes that came.
@@ -222,6 +262,78 @@ TEST(ProcessControl, APostNeverBlocks) {
   }
   EXPECT_EQ(received, 10);
   EXPECT_TRUE(sender.flush());
+}
+
+// Who sends much is looked at after a megabyte, and others get their turn.
+TEST(ProcessControl, AFillTakesAMegabyteAtMost) {
+  constexpr size_t kPings = 2048, kMost = (size_t{1} << 20) / kFrameHeaderBytes + kPings;
+  auto [left, right] = control_pair();
+  const int room = 64 << 20;
+  setsockopt(left.get(), SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+  std::string chunk;
+  for (size_t i = 0; i < kPings; ++i) chunk += encode({Type::kPing, 0, 0, 0, {}});
+  size_t sent = 0;
+  while (sent < 64 && send(left.get(), chunk.data(), chunk.size(), MSG_DONTWAIT) > 0) ++sent;
+  if (sent < 64) GTEST_SKIP() << "the system does not let this user queue 4 MiB";
+  ControlSocket receiver(std::move(right));
+  size_t received = 0;
+  for (size_t fills = 0; fills < 4; ++fills) {
+    ASSERT_TRUE(receiver.fill());
+    EXPECT_TRUE(receiver.more());
+    const size_t before = received;
+    while (receiver.next()) ++received;
+    EXPECT_LE(received - before, kMost);
+  }
+  ASSERT_TRUE(receiver.fill());
+  EXPECT_FALSE(receiver.more());
+  while (receiver.next()) ++received;
+  EXPECT_EQ(received, sent * kPings);
+}
+
+TEST(ProcessControl, WhatIsLeftOverIsReadByTheNextFill) {
+  auto [left, right] = control_pair();
+  ControlSocket sender(std::move(left)), receiver(std::move(right));
+  const ControlMessage large{Type::kResult, 1, 0, 0, std::string(5'000'000, 'x')};
+  sender.post(large);
+  std::optional<ControlMessage> received;
+  for (int round = 0; round < 10000 && !received; ++round) {
+    sender.flush();
+    ASSERT_TRUE(receiver.fill());
+    received = receiver.next();
+  }
+  EXPECT_EQ(received, large);
+}
+
+TEST(ProcessControl, DrainingEndsWhenNobodyReads) {
+  auto [left, right] = control_pair();
+  ControlSocket sender(std::move(left)), receiver(std::move(right));
+  sender.post({Type::kResult, 1, 0, 0, std::string(8'000'000, 'x')});
+  EXPECT_FALSE(sender.drain(0.05));
+  const std::atomic<bool> stop{true};
+  EXPECT_FALSE(sender.drain(1e9, &stop));
+  receiver.close();
+  EXPECT_TRUE(sender.drain(1e9, &stop)) << "nobody is left to send it to";
+}
+
+// Dials a host that does not answer: the queue of those who knock is full, and more are not heard.
+TEST(ProcessTcp, DiallingCanBeInterrupted) {
+  const FileDescriptor deaf = listen_on({"127.0.0.1", 0});
+  ASSERT_EQ(listen(deaf.get(), 0), 0);
+  const HostPort where = local_address(deaf);
+  const FileDescriptor queued = dial(where, 5);
+  try {
+    dial(where, 0.05);
+    FAIL() << "somebody answered";
+  } catch (const FabricError& error) {
+    EXPECT_NE(std::string(error.what()).find("timed out"), std::string::npos) << error.what();
+  }
+  std::atomic<bool> stop{false};
+  std::thread raiser([&] {
+    usleep(100'000);
+    stop = true;
+  });
+  EXPECT_THROW(dial(where, 1e9, &stop), InterruptedError);
+  raiser.join();
 }
 
 }  // namespace

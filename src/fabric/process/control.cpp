@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "fabric/outcome.h"
 
 namespace tutti::process {
 namespace {
@@ -13,10 +14,12 @@ static_assert(std::endian::native == std::endian::little, "frames are little end
 // Results may hold the parameters of a model.
 constexpr size_t kResultLimit = size_t{1} << 30;
 constexpr size_t kSmallLimit = size_t{1} << 20;
+constexpr size_t kAddressLimit = size_t{64} << 10;     // UCX needs some hundred bytes
 constexpr size_t kInvitationLimit = size_t{16} << 20;  // a job, and a role per node
 constexpr size_t kReasonLimit = 4096;
 constexpr size_t kMemberBytes = 5;
 constexpr size_t kOutcomeBytes = 20;
+constexpr uint64_t kAddressMagic = 0x3172646461747574;  // "tutaddr1"
 
 template <class T>
 void put(std::string& out, T value) {
@@ -45,6 +48,28 @@ std::string get_text(std::string_view& in) {
   return text;
 }
 
+// FNV-1a: finds every change of a single byte, and others but for one in 2^64.
+uint64_t checksum(std::string_view bytes) {
+  uint64_t sum = 0xcbf29ce484222325;
+  for (const char byte : bytes) sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  return sum;
+}
+
+// What run_body() and a node that its user interrupts can say.
+bool may_exit_with(NodeOutcome::Kind kind, int exit_code) {
+  switch (kind) {
+    case NodeOutcome::Kind::kDone:
+      return exit_code == kExitDone;
+    case NodeOutcome::Kind::kFailed:
+      return exit_code >= kExitInternal && exit_code <= kExitPeerLost;
+    case NodeOutcome::Kind::kLost:
+      return exit_code == kExitPeerLost;
+    case NodeOutcome::Kind::kInterrupted:
+      return exit_code == kExitInterrupted;
+  }
+  return false;
+}
+
 }  // namespace
 
 size_t body_limit(ControlMessage::Type type) {
@@ -53,8 +78,9 @@ size_t body_limit(ControlMessage::Type type) {
     case Type::kResult:
       return kResultLimit;
     case Type::kWelcome:
-    case Type::kAddress:
       return kSmallLimit;
+    case Type::kAddress:
+      return kAddressLimit;
     case Type::kAccepted:
       return kInvitationLimit;
     case Type::kJoin:
@@ -132,12 +158,34 @@ NodeOutcome decode_outcome(std::string_view body) {
     throw DataError("outcome of unknown kind");
   outcome.kind = static_cast<NodeOutcome::Kind>(kind);
   outcome.exit_code = get<int32_t>(body);
+  if (!may_exit_with(outcome.kind, outcome.exit_code))
+    throw DataError("outcome with exit code " + std::to_string(outcome.exit_code) +
+                    ", which its kind cannot have");
   outcome.lost_peer = get<int32_t>(body);
+  if (outcome.lost_peer < kAnyRank || outcome.lost_peer > kMaxRank)
+    throw DataError("outcome names a lost rank that cannot be");
   const auto error_bytes = get<uint64_t>(body);
   if (error_bytes > body.size()) throw DataError("outcome is cut short");
   outcome.error = body.substr(0, error_bytes);
   outcome.result = body.substr(error_bytes);
   return outcome;
+}
+
+std::string seal_address(std::string_view address) {
+  std::string out;
+  put(out, kAddressMagic);
+  put(out, checksum(address));
+  put_text(out, address);
+  return out;
+}
+
+std::string open_address(std::string_view sealed) {
+  if (get<uint64_t>(sealed) != kAddressMagic) throw DataError("what was announced is no address");
+  const auto sum = get<uint64_t>(sealed);
+  std::string address = get_text(sealed);
+  if (!sealed.empty() || address.empty() || checksum(address) != sum)
+    throw DataError("an address was damaged on its way");
+  return address;
 }
 
 std::string encode_roster(const std::vector<Member>& members) {

@@ -23,7 +23,8 @@ struct ControlMessage {
     kHello = 1,  // node: I am up. rank, incarnation
     kWelcome,    // launcher, first message to a node: body = Roster, number = losses so far
     kAddress,    // node -> node, by way of the launcher: connect to this. rank = the other side,
-                 // incarnation = of the node it is from, number = of the node it is for
+                 // incarnation = of the node it is from, number = of the node it is for,
+                 // body = a sealed address; once for each incarnation of each peer
     kReady,      // node: connected to all
     kStart,      // launcher: everybody is ready, run the body
     kLost,       // launcher: rank in that incarnation is no more
@@ -50,7 +51,7 @@ struct ControlMessage {
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr Rank kMaxRank = 65535;
 // Both sides of a connection between hosts must speak the same; frames themselves never change.
-inline constexpr uint64_t kProtocol = 2;
+inline constexpr uint64_t kProtocol = 3;
 inline constexpr size_t kTokenLimit = 256;
 
 // The largest body that a message of this type may have.
@@ -73,6 +74,12 @@ class FrameReader {
 // Bodies. The decoders throw DataError on anything that the encoders could not have written.
 std::string encode_outcome(const NodeOutcome& outcome);
 NodeOutcome decode_outcome(std::string_view body);
+
+// An address for UCX, which aborts the process that hands it bytes of another kind. So it is sealed
+// where it is announced, and opened by the launcher, who can name the sender of nonsense, and again
+// before use. This shows mistakes and damage; who forges a seal has shown the token before.
+std::string seal_address(std::string_view address);
+std::string open_address(std::string_view sealed);
 
 struct Member {
   bool alive = true;

@@ -9,12 +9,15 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "fabric/process/process_clock.h"
 
 namespace tutti::process {
 namespace {
 
 // More descriptors at once than this, and somebody is not speaking our protocol.
 constexpr size_t kMaxDescriptors = 16;
+constexpr size_t kFillBytes = size_t{1} << 20;
+constexpr int kDrainRoundMs = 50;  // how soon a stop is noticed that interrupts no system call
 
 union DescriptorSpace {
   cmsghdr header;
@@ -70,16 +73,21 @@ bool ControlSocket::flush() {
   return true;
 }
 
-void ControlSocket::drain() {
+bool ControlSocket::drain(double timeout_s, const std::atomic<bool>* stop) {
+  const int64_t deadline_ns = deadline_after(timeout_s);
   while (!flush()) {
+    if ((stop && stop->load()) || monotonic_ns() >= deadline_ns) return false;
     pollfd wait{fd(), POLLOUT, 0};
-    poll(&wait, 1, 1000);
+    poll(&wait, 1, kDrainRoundMs);
   }
+  return true;
 }
 
 bool ControlSocket::fill() {
   std::array<char, 65536> chunk;
-  while (fd() >= 0) {
+  more_ = false;
+  for (size_t total = 0; fd() >= 0;) {
+    if (total >= kFillBytes) return more_ = true;
     iovec part{chunk.data(), chunk.size()};
     DescriptorSpace space{};
     msghdr header{};
@@ -101,6 +109,7 @@ bool ControlSocket::fill() {
     }
     if (got == 0) return false;
     reader_.append({chunk.data(), static_cast<size_t>(got)});
+    total += static_cast<size_t>(got);
   }
   return false;
 }

@@ -2,6 +2,7 @@
 // beside them.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -41,11 +42,15 @@ class ControlSocket {
   void post(const ControlMessage& message, std::shared_ptr<FileDescriptor> attached = nullptr);
   // Continues; true when the queue is empty.
   bool flush();
-  // Sends all that is queued, blocking.
-  void drain();
+  // Sends all that is queued; false when the other side does not take it within `timeout_s`, or
+  // when `stop` is raised meanwhile.
+  bool drain(double timeout_s, const std::atomic<bool>* stop = nullptr);
 
-  // Reads what is there; false at the end of the stream (or when it broke, which is the same).
+  // Reads what is there, but so much only that whoever sends without end can neither take memory
+  // before its frames are looked at nor keep others waiting. False at the end of the stream (or
+  // when it broke, which is the same).
   bool fill();
+  bool more() const { return more_; }  // the last fill() may have left something
   // The next whole message. A kWindow message's descriptor is then in take_descriptor().
   std::optional<ControlMessage> next() { return reader_.next(); }
   FileDescriptor take_descriptor();
@@ -62,6 +67,7 @@ class ControlSocket {
   FrameReader reader_;
   std::deque<Outgoing> queue_;
   std::deque<FileDescriptor> descriptors_;
+  bool more_ = false;
 };
 
 // A connected pair of stream sockets, both non-blocking.

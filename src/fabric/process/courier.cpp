@@ -78,8 +78,11 @@ void Courier::forget(Channel& channel) {
   const auto of_channel = [&](const auto& entry) { return entry->channel == &channel; };
   for (Parcel* parcel : parcels_)
     if (of_channel(parcel)) parcel->operation = nullptr;
-  for (const auto& delivery : deliveries_)
-    if (of_channel(delivery) && delivery->under_way > 0) channel.abandon();
+  for (const auto& delivery : deliveries_) {
+    if (!of_channel(delivery)) continue;
+    if (!delivery->under_way.empty()) channel.abandon();
+    for (Piece* piece : delivery->under_way) piece->delivery = nullptr;
+  }
   for (auto& haul : hauls_) {
     if (!of_channel(haul)) continue;
     if (haul->request) ucp_request_cancel(channel.worker(), haul->request);

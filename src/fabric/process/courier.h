@@ -48,7 +48,7 @@ class Courier {
   void acknowledge(Channel& channel, size_t bytes);    // a receive met what was pushed
   void offer(Operation& operation, Channel& channel);  // a send; the notice is on its way
   void pull(Operation& operation, Channel& channel);   // a receive that met a notice
-  // A send: true when the buffer is free and nobody will get it. It may also end as done.
+  // A send, whose buffer is free at once: true when nobody will get it; otherwise it ends as done.
   bool withdraw(Operation& operation);
   void detach(Operation& operation);  // a receive: its buffer is free at once
   void forget(Channel& channel);      // its peer is lost: neither is to be touched again
@@ -61,6 +61,7 @@ class Courier {
 
  private:
   struct Delivery;  // of a message that we send
+  struct Piece;     // of a delivery, in UCX's hands
   struct Haul;      // of one that we receive
   struct Parcel;    // a message that was pushed
   struct Ear;       // one per channel: hears its requests
@@ -85,6 +86,7 @@ class Courier {
   void serve(const Request& request);
   void send_pieces(Delivery& delivery);
   void send_piece(Delivery& delivery, size_t bytes);
+  void drop(const Delivery& delivery);
   void go_on();
   void say(Channel& channel, uint64_t tag, uint64_t value);
   void listen(Ear& ear);
@@ -93,7 +95,7 @@ class Courier {
 
   static void on_pushed(void* request, ucs_status_t status, void* bytes);
   static void on_word_sent(void* request, ucs_status_t status, void* word);
-  static void on_piece_sent(void* request, ucs_status_t status, void* delivery);
+  static void on_piece_sent(void* request, ucs_status_t status, void* piece);
   static void on_request(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                          void* ear);
   static void on_greeting(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,

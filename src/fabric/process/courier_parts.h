@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fabric/process/courier.h"
+#include "fabric/process/loan.h"
 
 namespace tutti::process {
 
@@ -15,7 +16,7 @@ inline constexpr uint64_t kGreetingTag = Tag(Purpose::kFabric, 5).bits();
 
 // Few and small, so that what else is to be sent does not wait long.
 inline constexpr size_t kPieceBytes = 2 * kEagerBytes;
-inline constexpr int kPiecesUnderWay = 2;
+inline constexpr size_t kPiecesUnderWay = 2;
 // What is sent without being asked for: one message, and all to one peer.
 inline constexpr size_t kPushBytes = size_t{1} << 20;
 inline constexpr size_t kMostPushed = size_t{8} << 20;
@@ -34,18 +35,17 @@ struct Courier::Delivery {
   Operation* operation = nullptr;
   uint64_t notice = 0;
   size_t moved = 0;
-  int under_way = 0;  // pieces in UCX's hands
+  std::vector<Piece*> under_way;  // in UCX's hands, whose callback deletes them
   bool claimed = false;
-  bool stopped = false;  // no further pieces: called back, or the receiver has had enough
-  bool called_back = false;
+  bool stopped = false;  // no further pieces: the receiver has had enough
   bool broken = false;
 
-  bool over() const { return under_way == 0 && (stopped || moved == operation->bytes); }
-  void change_under_way(int by) {
-    under_way += by;
-    operation->in_ucx = under_way > 0;
-    if (by < 0 && !broken) ++courier->finished_;
-  }
+  bool over() const { return under_way.empty() && (stopped || moved == operation->bytes); }
+};
+
+struct Courier::Piece {
+  Delivery* delivery = nullptr;  // null: called back, or gone with its channel
+  Loan loan;
 };
 
 // A copy, so that its operation can end before it has gone.
@@ -68,7 +68,7 @@ struct Courier::Haul {
   void* request = nullptr;
   uint64_t size_word = 0;
   size_t came = 0;  // bytes, just now
-  bool failed = false;
+  ucs_status_t status = UCS_OK;
 };
 
 struct Courier::Ear {

@@ -23,7 +23,8 @@ void Courier::pull(Operation& operation, Channel& channel) {
 
 void Courier::expect(Haul& haul) {
   const bool size = haul.size == kNone;
-  if (!size) haul.piece.resize(std::min<uint64_t>(kPieceBytes, haul.size));
+  // Never more than is left of what was announced, which fits: UCX truncates a piece beyond that.
+  if (!size) haul.piece.resize(std::min<uint64_t>(kPieceBytes, haul.size - haul.moved));
   void* into = size ? static_cast<void*>(&haul.size_word) : haul.piece.data();
   const size_t bytes = size ? sizeof haul.size_word : haul.piece.size();
   const uint64_t tag = (size ? kSizeTag : kPieceTag) | haul.notice;
@@ -38,17 +39,22 @@ void Courier::on_arrival(void* request, ucs_status_t status, const ucp_tag_recv_
                          void* user_data) {
   auto& haul = *static_cast<Haul*>(user_data);
   haul.request = nullptr;
-  haul.came = status == UCS_OK ? info->length : 0;
-  haul.failed = status != UCS_OK;
+  haul.came = info->length;
+  haul.status = status;
   ucp_request_free(request);
   haul.courier->arrived_.push_back(&haul);
 }
 
 bool Courier::take(Haul& haul) {
   Operation* operation = haul.operation;
-  if (haul.failed) return false;  // the launcher will say why, or we have cancelled it ourselves
+  if (haul.status == UCS_ERR_MESSAGE_TRUNCATED) {
+    // More than it had announced: who sends that speaks another language, and will not stop.
+    if (operation) end_(*operation, State::kTruncated, haul.moved + haul.came);
+    return true;
+  }
+  if (haul.status != UCS_OK) return false;  // the launcher will say that its sender is lost
   if (haul.size == kNone) {
-    haul.size = haul.size_word;
+    haul.size = haul.came == sizeof haul.size_word ? haul.size_word : kNone;
     if (haul.size == kNone) {
       if (operation) match_again_(*operation);
       return true;

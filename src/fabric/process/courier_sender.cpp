@@ -111,26 +111,34 @@ void Courier::serve(const Request& request) {
 
 void Courier::send_pieces(Delivery& delivery) {
   const size_t bytes = delivery.operation->bytes;
-  while (delivery.under_way < kPiecesUnderWay && delivery.moved < bytes && !delivery.broken)
+  while (delivery.under_way.size() < kPiecesUnderWay && delivery.moved < bytes && !delivery.broken)
     send_piece(delivery, std::min(bytes - delivery.moved, kPieceBytes));
 }
 
 void Courier::send_piece(Delivery& delivery, size_t bytes) {
   const std::byte* data = delivery.operation->data + delivery.moved;
   delivery.moved += bytes;
-  delivery.change_under_way(+1);
-  const ucp_request_param_t param = send_param(on_piece_sent, &delivery);
-  void* request = ucp_tag_send_nbx(delivery.channel->endpoint(), data, bytes,
-                                   kPieceTag | delivery.notice, &param);
-  if (UCS_PTR_IS_ERR(request)) delivery.broken = true;
-  if (!UCS_PTR_IS_PTR(request)) delivery.change_under_way(-1);
+  auto piece = std::make_unique<Piece>();
+  piece->delivery = &delivery;
+  void* request =
+      piece->loan.send(delivery.channel->endpoint(), data, bytes, kPieceTag | delivery.notice,
+                       send_param(on_piece_sent, piece.get()));
+  if (UCS_PTR_IS_ERR(request))
+    delivery.broken = true;
+  else if (request == nullptr)
+    ++finished_;
+  else
+    delivery.under_way.push_back(piece.release());
 }
 
 void Courier::on_piece_sent(void* request, ucs_status_t status, void* user_data) {
-  auto& delivery = *static_cast<Delivery*>(user_data);
-  if (status != UCS_OK) delivery.broken = true;
+  const std::unique_ptr<Piece> piece(static_cast<Piece*>(user_data));
   ucp_request_free(request);
-  delivery.change_under_way(-1);
+  if (!piece->delivery) return;
+  Delivery& delivery = *piece->delivery;
+  if (status != UCS_OK) delivery.broken = true;
+  std::erase(delivery.under_way, piece.get());
+  ++delivery.courier->finished_;
 }
 
 void Courier::go_on() {
@@ -143,9 +151,8 @@ void Courier::go_on() {
       continue;
     }
     Operation& operation = *delivery.operation;
-    const bool called_back = delivery.called_back;
     deliveries_.erase(deliveries_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!called_back) end_(operation, State::kDone, operation.bytes);
+    end_(operation, State::kDone, operation.bytes);
   }
 }
 
@@ -158,18 +165,22 @@ bool Courier::withdraw(Operation& operation) {
     }
   Delivery* delivery = find(operation);
   if (!delivery) return true;
-  if (delivery->claimed && !delivery->broken) {
-    // All of it has gone, or will have in a moment: then it was sent.
-    const bool complete = delivery->stopped || delivery->moved == operation.bytes;
-    if (!complete) {
-      delivery->stopped = delivery->called_back = true;
-      send_piece(*delivery, 0);
-    }
-    if (!delivery->called_back) return false;
+  // All of it is in UCX's hands: then it was sent.
+  const bool sent = delivery->claimed && !delivery->broken &&
+                    (delivery->stopped || delivery->moved == operation.bytes);
+  if (delivery->claimed && !delivery->broken && !sent) send_piece(*delivery, 0);
+  drop(*delivery);
+  if (sent) end_(operation, State::kDone, operation.bytes);
+  return !sent;
+}
+
+// What is under way goes on without the caller's memory.
+void Courier::drop(const Delivery& delivery) {
+  for (Piece* piece : delivery.under_way) {
+    piece->loan.recall_send();
+    piece->delivery = nullptr;
   }
-  if (delivery->under_way > 0) return false;
-  std::erase_if(deliveries_, [&](const auto& other) { return other.get() == delivery; });
-  return true;
+  std::erase_if(deliveries_, [&](const auto& other) { return other.get() == &delivery; });
 }
 
 }  // namespace tutti::process

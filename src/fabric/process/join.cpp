@@ -48,6 +48,29 @@ ControlMessage knock(ControlSocket& control, const JoinOptions& options,
       fmt::format("no answer from {} within {} s", options.address, options.timeout_s));
 }
 
+struct Place {
+  Rank rank;
+  uint32_t incarnation;
+  Invitation invitation;
+};
+
+// Lets itself be given a place; whatever listens at the address need not be a launcher.
+Place enter(ControlSocket& control, const JoinOptions& options, const std::atomic<bool>& stop) {
+  try {
+    const ControlMessage accepted = knock(control, options, stop);
+    Place place{accepted.rank, accepted.incarnation, decode_invitation(accepted.body)};
+    const std::vector<uint8_t>& joined = place.invitation.joined;
+    const auto seat = static_cast<size_t>(accepted.rank);
+    if (accepted.rank < 0 || seat >= joined.size() || joined[seat] == 0)
+      throw DataError(fmt::format("rank {} is none of those that join", accepted.rank));
+    return place;
+  } catch (const DataError& error) {
+    throw FabricError(FabricError::Kind::kProtocol, kAnyRank,
+                      fmt::format("{} answers as no launcher of this version does: {}",
+                                  options.address, error.what()));
+  }
+}
+
 }  // namespace
 
 void join_process_fabric(const JoinOptions& options,
@@ -57,16 +80,14 @@ void join_process_fabric(const JoinOptions& options,
   if (options.token.size() > kTokenLimit)
     throw ConfigError("token", fmt::format("a token has at most {} characters", kTokenLimit));
   FileDescriptor connection =
-      dial(parse_host_port(options.address, "HOST:PORT"), options.timeout_s);
+      dial(parse_host_port(options.address, "HOST:PORT"), options.timeout_s, &stop);
   break_when_silent(connection);
   const std::string interface = interface_of(connection);
   ControlSocket control(std::move(connection));
-  const ControlMessage accepted = knock(control, options, stop);
-  const Invitation invitation = decode_invitation(accepted.body);
-  if (accepted.rank < 0 || static_cast<size_t>(accepted.rank) >= invitation.roles.size())
-    throw DataError("the launcher gave a rank that cannot be");
-  NodeSetup setup{accepted.rank,        accepted.incarnation,           &invitation.roles,
-                  invitation.timeout_s, {invitation.joined, interface}, &stop};
+  const auto [rank, incarnation, invitation] = enter(control, options, stop);
+  NodeSetup setup{
+      rank, incarnation, &invitation.roles, invitation.timeout_s, {invitation.joined, interface},
+      &stop};
   const int nodes = static_cast<int>(invitation.roles.size());
   Board board(nodes);
   board.set_start_ns(monotonic_ns());
@@ -74,7 +95,7 @@ void join_process_fabric(const JoinOptions& options,
   // the failure of a body is.
   Fabric::Body body;
   try {
-    body = prepare({accepted.rank, nodes, invitation.briefing});
+    body = prepare({rank, nodes, invitation.briefing});
   } catch (...) {
     body = [failure = std::current_exception()](Node&) -> std::string {
       std::rethrow_exception(failure);
@@ -83,6 +104,10 @@ void join_process_fabric(const JoinOptions& options,
   NodeOutcome outcome;
   try {
     outcome = take_part(setup, board, std::move(control), body);
+  } catch (const InterruptedError& error) {  // by its own user, while it waited for the launcher
+    outcome.kind = NodeOutcome::Kind::kInterrupted;
+    outcome.exit_code = kExitInterrupted;
+    outcome.error = error.what();
   } catch (const std::exception& error) {
     outcome.kind = NodeOutcome::Kind::kFailed;
     outcome.exit_code = kExitInternal;

@@ -12,7 +12,7 @@
 
 namespace tutti::process {
 
-class Transport;
+struct Envelope;
 
 struct Operation {
   enum class Phase : uint8_t {
@@ -28,19 +28,18 @@ struct Operation {
     kEnded,
   };
 
-  Transport* owner = nullptr;
+  uint64_t serial = 0;  // in the order they began
   Phase phase = Phase::kFree;
   bool sending = false;
-  bool in_ucx = false;     // UCX will still call back
   Rank peer = kAnyRank;    // as the caller named it
   Rank source = kAnyRank;  // of a receive: who the message is from, once known
   Tag tag;
   std::byte* data = nullptr;
   size_t bytes = 0;
-  size_t total = 0;  // of a message that is pulled
-  size_t moved = 0;  // how much of it has been received, or sent
-  void* request = nullptr;
-  uint64_t notice = 0;  // the upper tag bits that name an offer
+  size_t total = 0;              // of a message that is pulled; 0: its sender has called it back
+  size_t moved = 0;              // how much of it has been received, or sent
+  Envelope* envelope = nullptr;  // in UCX's hands, which will call back
+  uint64_t notice = 0;           // the upper tag bits that name an offer
   Completion result;
   uint32_t index = 0;
   uint32_t generation = 0;

@@ -20,6 +20,11 @@ double cpu_s() { return static_cast<double>(read_ns(CLOCK_PROCESS_CPUTIME_ID)) *
 
 int64_t monotonic_ns() { return read_ns(CLOCK_MONOTONIC); }
 
+int64_t deadline_after(double timeout_s) {
+  constexpr double kLongestS = 1e9;  // thirty years: what infinity means here
+  return monotonic_ns() + static_cast<int64_t>(std::clamp(timeout_s, 0.0, kLongestS) * 1e9);
+}
+
 ProcessClock::ProcessClock(Reactor& reactor)
     : reactor_(reactor), started_ns_(monotonic_ns()), busy_before_s_(cpu_s()) {}
 

@@ -11,6 +11,7 @@ namespace tutti::process {
 class Reactor;
 
 int64_t monotonic_ns();
+int64_t deadline_after(double timeout_s);  // in the same time
 
 class ProcessClock : public Clock {
  public:

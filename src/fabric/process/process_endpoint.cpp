@@ -4,15 +4,6 @@
 #include "fabric/process/shared_window.h"
 
 namespace tutti::process {
-namespace {
-
-// How long cancelling may wait for a transfer that is under way and cannot be called back.
-constexpr double kCancelS = 2;
-// In a stop peers leave without an answer, and the channel will not be used again: with seconds for
-// each of them a node would take longer to end than its user waits.
-constexpr double kCancelInStopS = 0.05;
-
-}  // namespace
 
 ProcessEndpoint::ProcessEndpoint(Reactor& reactor, std::vector<std::string> roles)
     : reactor_(reactor), roles_(std::move(roles)) {}
@@ -47,9 +38,12 @@ std::optional<Completion> ProcessEndpoint::ended_by_loss(Handle& handle, Operati
   const std::optional<Rank> lost = reactor_.membership().ends_waits();
   if (!lost) return std::nullopt;
   const Tag tag = operation.tag;
+  const bool sending = operation.sending;
   const Completion result = cancel(handle);
-  // It may have ended in the meantime, and what has arrived counts.
-  if (result.state == State::kDone || result.state == State::kTruncated) return result;
+  // What arrived in the meantime counts. A send that cannot be called back is over, too, but
+  // nothing says that anybody gets it.
+  if (!sending && (result.state == State::kDone || result.state == State::kTruncated))
+    return result;
   return Completion{State::kPeerLost, *lost, tag, 0};
 }
 
@@ -69,7 +63,10 @@ std::pair<size_t, Completion> ProcessEndpoint::wait_any(std::span<Handle> handle
   size_t ready = handles.size();
   for (size_t i = handles.size(); i-- > 0;)
     if (handles[i].pending()) first = i;
-  if (first == handles.size()) return {first, {State::kTimedOut, kAnyRank, {}, 0}};
+  if (first == handles.size()) {
+    reactor_.check_stop();
+    return {first, {State::kTimedOut, kAnyRank, {}, 0}};
+  }
   const auto done = [&] {
     for (size_t i = first; i < handles.size(); ++i) {
       if (!handles[i].pending() || operations.find(handles[i]).pending()) continue;
@@ -93,15 +90,11 @@ std::optional<Completion> ProcessEndpoint::test(Handle& handle) {
   return ended_by_loss(handle, operation);
 }
 
-// Never throws for a stop: it runs in destructors, while a strategy unwinds.
+// Never waits, and never throws for a stop: it runs in destructors, while a strategy unwinds.
 Completion ProcessEndpoint::cancel(Handle& handle) {
   Transport& transport = reactor_.transport();
   Operation& operation = transport.operations().find(handle);
-  if (!transport.try_cancel(operation)) {
-    const auto over = [&] { return transport.try_cancel(operation); };
-    const double patience_s = reactor_.stopping() ? kCancelInStopS : kCancelS;
-    if (!reactor_.until_uninterrupted(over, patience_s)) transport.give_up(operation);
-  }
+  transport.cancel(operation);
   return take(handle, operation);
 }
 

@@ -1,13 +1,14 @@
 #include "fabric/process/reactor.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -32,7 +33,12 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int64_t kLookNs = 2 * kMillisecondNs;
 constexpr int64_t kPingNs = 250 * kMillisecondNs;
 
+constexpr double kLeaveS = 2;
+constexpr uint64_t kMostElapsedNs = 1'000'000'000'000'000'000;  // what a clock can be set back by
+
 constexpr const char* kConnectionLost = "the connection to the launcher is lost";
+constexpr const char* kNonsense =
+    "the launcher sent what it must not (is it a tutti of this version?): ";
 
 void watch_fd(int epoll, int fd, bool on = true) {
   epoll_event event{};
@@ -44,11 +50,6 @@ void watch_fd(int epoll, int fd, bool on = true) {
 
 }  // namespace
 
-int64_t deadline_after(double timeout_s) {
-  constexpr double kLongestS = 1e9;  // thirty years: what infinity means here
-  return monotonic_ns() + static_cast<int64_t>(std::clamp(timeout_s, 0.0, kLongestS) * 1e9);
-}
-
 Reactor::Reactor(const NodeSetup& setup, Board& board, ControlSocket control)
     : board_(board),
       control_(std::move(control)),
@@ -56,6 +57,7 @@ Reactor::Reactor(const NodeSetup& setup, Board& board, ControlSocket control)
       incarnation_(setup.incarnation),
       neighbourhood_(setup.neighbourhood),
       stop_(setup.stop),
+      timeout_s_(setup.timeout_s),
       joined_(neighbourhood_.joined[static_cast<size_t>(rank_)] != 0),
       placement_(board, rank_),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -64,9 +66,14 @@ Reactor::Reactor(const NodeSetup& setup, Board& board, ControlSocket control)
   watch_fd(epoll_.get(), control_.fd());
   watch_fd(epoll_.get(), board_.bell(rank_));
   control_.post({Type::kHello, rank_, incarnation_, 0, {}});
-  while (!welcome_) {
+  const int64_t deadline_ns = deadline_after(timeout_s_);
+  while (true) {
     read_mail();
-    if (!welcome_) block(deadline_after(1));
+    if (welcome_) return;
+    if (own_user_stops()) throw InterruptedError();
+    if (monotonic_ns() >= deadline_ns)
+      lose_launcher(fmt::format("the launcher gave no welcome within {} s", timeout_s_));
+    block(deadline_ns);
   }
 }
 
@@ -83,18 +90,18 @@ void Reactor::get_ready(double timeout_s) {
           return false;
       return true;
     };
-    if (!until_uninterrupted(connected, timeout_s))
+    if (!until(connected, timeout_s))
       throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, unconnected());
   }
   control_.post({Type::kReady, rank_, incarnation_, 0, {}});
-  if (!until_uninterrupted([&] { return start_; }, timeout_s))
+  if (!until([&] { return start_; }, timeout_s))
     throw FabricError(FabricError::Kind::kTimedOut, kAnyRank, "the launcher gave no start");
 }
 
 std::string Reactor::unconnected() const {
   std::string ranks;
   for (Rank rank = 0; rank < board_.nodes(); ++rank)
-    if (rank != rank_ && !transport_->connected(rank))
+    if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank))
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   std::string text = "rank " + std::to_string(rank_) + " could not connect in time to " + ranks;
   if (!neighbourhood_.one_host())
@@ -105,7 +112,14 @@ std::string Reactor::unconnected() const {
 
 void Reactor::announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes) {
   control_.post({Type::kWindow, rank_, losses_, bytes, {}}, std::move(memory));
-  control_.drain();
+  send_queued();
+}
+
+// A launcher that takes nothing for so long is lost, even if the connection to it is not. In a stop
+// the rest stays queued: what the node leaves with comes after it.
+void Reactor::send_queued() {
+  if (control_.drain(timeout_s_, stop_) || own_user_stops()) return;
+  lose_launcher(fmt::format("the launcher has read nothing for {} s", timeout_s_));
 }
 
 void Reactor::report(const NodeOutcome& outcome) {
@@ -114,17 +128,40 @@ void Reactor::report(const NodeOutcome& outcome) {
   transport_->cancel_all();
   const bool serve = outcome.kind == NodeOutcome::Kind::kDone;
   control_.post({Type::kResult, rank_, incarnation_, 0, encode_outcome(outcome)});
-  control_.drain();
+  send_queued();
   if (serve) {
-    while (!bye_) until_uninterrupted([&] { return bye_; }, 60);
-    return;
+    const auto over = [&] { return bye_ || own_user_stops(); };
+    while (!over()) until_uninterrupted(over, 60);
+  } else {
+    await_bye();
   }
-  while (!bye_) {
+  if (bye_) return;
+  leave();
+  if (serve) throw InterruptedError();
+}
+
+void Reactor::await_bye() {
+  while (!bye_ && !own_user_stops()) {
     pollfd launcher{control_.fd(), POLLIN, 0};
     poll(&launcher, 1, static_cast<int>(kPingNs / kMillisecondNs));
     if (joined_) control_.post({Type::kPing, rank_, incarnation_, 0, {}});
-    if (!control_.fill()) lose_launcher(kConnectionLost);
-    while (const auto message = control_.next()) bye_ = bye_ || message->type == Type::kBye;
+    const bool open = control_.fill();
+    while (const auto message = next_mail()) bye_ = bye_ || message->type == Type::kBye;
+    if (!open && !bye_) lose_launcher(kConnectionLost);
+  }
+}
+
+// The launcher hangs up when it has read everything. If we did first, with its mail unread, our
+// system would take back what it has not sent.
+void Reactor::leave() {
+  const int64_t deadline_ns = deadline_after(kLeaveS);
+  control_.drain(kLeaveS);
+  shutdown(control_.fd(), SHUT_WR);
+  while (monotonic_ns() < deadline_ns && control_.fill()) {
+    while (next_mail()) {
+    }
+    pollfd launcher{control_.fd(), POLLIN, 0};
+    poll(&launcher, 1, static_cast<int>(kPingNs / kMillisecondNs));
   }
 }
 
@@ -180,18 +217,34 @@ void Reactor::block(int64_t deadline_ns) {
   }
 }
 
+std::optional<ControlMessage> Reactor::next_mail() {
+  try {
+    return control_.next();
+  } catch (const DataError& error) {
+    lose_launcher(std::string(kNonsense) + error.what());
+  }
+}
+
+// Not by an exception: mail is read in destructors, too, while a strategy unwinds, and after a
+// frame that cannot be there is nothing to go on with.
 void Reactor::read_mail() {
   news_seen_ = board_.news().load(std::memory_order_acquire);
-  if (!control_.fill()) lose_launcher(kConnectionLost);
-  mail_left_ = false;
-  while (const auto message = control_.next()) {
-    handle(*message);
+  const bool open = control_.fill();
+  mail_left_ = control_.more();
+  while (const auto message = next_mail()) {
+    try {
+      check(*message);
+      handle(*message);
+    } catch (const DataError& error) {
+      lose_launcher(std::string(kNonsense) + error.what());
+    }
     // Who waits must notice a loss even if the peer is back by now: look before reading on.
     if (message->type == Type::kLost) {
       mail_left_ = true;
       return;
     }
   }
+  if (!open && !bye_) lose_launcher(kConnectionLost);
 }
 
 void Reactor::listen() {
@@ -205,10 +258,10 @@ void Reactor::listen() {
 
 // Without its launcher a node has no peers and no purpose; a forked one is normally dead by now.
 void Reactor::lose_launcher(const std::string& how) {
-  if (!joined_) _exit(kExitInternal);
+  if (!joined_ && how == kConnectionLost) _exit(kExitInternal);
   std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, how.c_str());
   std::fflush(nullptr);
-  _exit(kExitPeerLost);
+  _exit(joined_ ? kExitPeerLost : kExitInternal);
 }
 
 void Reactor::read_all_mail() {
@@ -216,32 +269,68 @@ void Reactor::read_all_mail() {
   while (has_mail()) read_mail();
 }
 
+// What the launcher may say when, and of whom.
+void Reactor::check(const ControlMessage& message) const {
+  const bool known = message.rank >= 0 && message.rank < board_.nodes();
+  const bool other = known && message.rank != rank_;
+  switch (message.type) {
+    case Type::kWelcome:
+      if (welcome_) throw DataError("a second welcome");
+      return;
+    case Type::kAddress:
+    case Type::kLost:
+    case Type::kJoined:
+      if (!welcome_) throw DataError("news of a node before the welcome");
+      if (!other) throw DataError(fmt::format("news of rank {}, who is no peer", message.rank));
+      break;
+    case Type::kWindow:
+      if (!welcome_ || !known || !neighbourhood_.one_host())
+        throw DataError(fmt::format("a window of rank {}, who can share none", message.rank));
+      return;
+    case Type::kStart:
+      if (message.number > kMostElapsedNs) throw DataError("a start decades ago");
+      return;
+    default:
+      return;
+  }
+  const Member& member = membership_->known(message.rank);
+  if (message.type == Type::kLost && (!member.alive || member.incarnation != message.incarnation))
+    throw DataError(fmt::format("the loss of rank {}, who was not there", message.rank));
+  if (message.type == Type::kJoined && (member.alive || member.incarnation > message.incarnation))
+    throw DataError(fmt::format("the return of rank {}, who was not lost", message.rank));
+}
+
+void Reactor::welcome(const ControlMessage& message) {
+  std::vector<Member> members = decode_roster(message.body);
+  if (members.size() != static_cast<size_t>(board_.nodes()))
+    throw DataError("a roster of another size");
+  if (members[static_cast<size_t>(rank_)] != Member{true, incarnation_})
+    throw DataError("a roster without this node");
+  losses_ = static_cast<uint32_t>(message.number);
+  transport_ = std::make_unique<Transport>(
+      board_, rank_, neighbourhood_,
+      [this](Rank to, const std::string& address) {
+        control_.post({Type::kAddress, to, incarnation_, membership_->known(to).incarnation,
+                       seal_address(address)});
+        send_queued();
+      },
+      [this](int fd, bool on) { watch_fd(epoll_.get(), fd, on); });
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    transport_->join(static_cast<Rank>(rank), members[rank].incarnation);
+    if (!members[rank].alive) transport_->lose(static_cast<Rank>(rank));
+  }
+  membership_ =
+      std::make_unique<ProcessMembership>(std::move(members), [this] { read_all_mail(); });
+  welcome_ = true;
+}
+
 void Reactor::handle(const ControlMessage& message) {
   switch (message.type) {
-    case Type::kWelcome: {
-      std::vector<Member> members = decode_roster(message.body);
-      if (members.size() != static_cast<size_t>(board_.nodes()))
-        throw DataError("the launcher's roster is of another size");
-      losses_ = static_cast<uint32_t>(message.number);
-      transport_ = std::make_unique<Transport>(
-          board_, rank_, neighbourhood_,
-          [this](Rank to, const std::string& address) {
-            control_.post(
-                {Type::kAddress, to, incarnation_, membership_->known(to).incarnation, address});
-            control_.drain();
-          },
-          [this](int fd, bool on) { watch_fd(epoll_.get(), fd, on); });
-      for (size_t rank = 0; rank < members.size(); ++rank) {
-        transport_->join(static_cast<Rank>(rank), members[rank].incarnation);
-        if (!members[rank].alive) transport_->lose(static_cast<Rank>(rank));
-      }
-      membership_ =
-          std::make_unique<ProcessMembership>(std::move(members), [this] { read_all_mail(); });
-      welcome_ = true;
+    case Type::kWelcome:
+      welcome(message);
       break;
-    }
     case Type::kAddress:
-      transport_->on_address(message.rank, message.incarnation, message.body);
+      transport_->on_address(message.rank, message.incarnation, open_address(message.body));
       break;
     case Type::kLost:
       ++losses_;
@@ -275,7 +364,7 @@ void Reactor::handle(const ControlMessage& message) {
     case Type::kResult:
     case Type::kJoin:
     case Type::kAccepted:
-      throw DataError("the launcher sent a message that only nodes send");
+      throw DataError("a message that only nodes send");
   }
 }
 

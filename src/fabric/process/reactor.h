@@ -38,7 +38,8 @@ struct WindowOffer {
 
 class Reactor {
  public:
-  // Says hello and waits for the launcher's welcome.
+  // Says hello and waits for the launcher's welcome. Throws InterruptedError if its own user does
+  // not want it any more.
   Reactor(const NodeSetup& setup, Board& board, ControlSocket control);
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -50,12 +51,14 @@ class Reactor {
   Transport& transport() { return *transport_; }
   ProcessMembership& membership() { return *membership_; }
 
-  // Connects to all peers (few) or to none yet (many), and waits for the launcher's start.
+  // Connects to all peers (few) or to none yet (many), and waits for the launcher's start. Throws
+  // InterruptedError and FabricError.
   void get_ready(double timeout_s);
   std::string unconnected() const;  // who, for an error
   void announce_window(std::shared_ptr<FileDescriptor> memory, uint64_t bytes);
   std::deque<WindowOffer>& windows_of(Rank rank) { return windows_[static_cast<size_t>(rank)]; }
-  // Sends the outcome, then stays until the launcher lets it go; serves its peers if it may.
+  // Sends the outcome, then stays until the launcher lets it go; serves its peers if it may. A user
+  // of its own need not wait for that: then it goes, by InterruptedError if it was needed.
   void report(const NodeOutcome& outcome);
 
   // One round: messages and mail.
@@ -72,9 +75,8 @@ class Reactor {
     if (joined_) look();
     if (stopping()) throw InterruptedError();
   }
-  bool stopping() {
-    return board_.stop().load(std::memory_order_relaxed) != 0 || (stop_ && stop_->load());
-  }
+  bool stopping() { return board_.stop().load(std::memory_order_relaxed) != 0 || own_user_stops(); }
+  bool own_user_stops() const { return stop_ && stop_->load(); }
 
   // Makes progress until `done()`; false when the time is over. Throws InterruptedError.
   template <class Done>
@@ -110,8 +112,15 @@ class Reactor {
   void read_mail();
   void read_all_mail();
   void listen();  // to a launcher elsewhere, and lets it know that we are there
+  void send_queued();
+  void await_bye();
+  void leave();
   [[noreturn]] void lose_launcher(const std::string& how);
+  std::optional<ControlMessage> next_mail();
+  // These throw DataError: a launcher is believed no more than a node is.
+  void check(const ControlMessage& message) const;
   void handle(const ControlMessage& message);
+  void welcome(const ControlMessage& message);
 
   Board& board_;
   AsymmetricFence fence_;
@@ -120,6 +129,7 @@ class Reactor {
   uint32_t incarnation_;
   const Neighbourhood& neighbourhood_;
   const std::atomic<bool>* stop_;
+  double timeout_s_;
   bool joined_;  // the launcher is elsewhere: the board is not its, only the connection is
   int64_t next_look_ns_ = 0;
   int64_t next_ping_ns_ = 0;
@@ -136,8 +146,6 @@ class Reactor {
   bool bye_ = false;
   int spins_ = 0;
 };
-
-int64_t deadline_after(double timeout_s);
 
 template <class Done>
 bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {

@@ -78,17 +78,15 @@ bool Rendezvous::open(Operation& operation) {
 bool Rendezvous::revoke(const Operation& operation) {
   Offer& offer = mine(operation);
   uint64_t word = offer.word.load(std::memory_order_acquire);
-  if (state_of(word) != Offer::kOpen) return false;
-  return offer.word.compare_exchange_strong(word, word_of(generation_of(word), Offer::kFree),
-                                            std::memory_order_acq_rel);
+  while (state_of(word) == Offer::kOpen || state_of(word) == Offer::kClaimed)
+    if (offer.word.compare_exchange_weak(word, word_of(generation_of(word), Offer::kFree),
+                                         std::memory_order_acq_rel))
+      return true;
+  return false;
 }
 
 bool Rendezvous::taken(const Operation& operation) const {
   return state_of(mine(operation).word.load(std::memory_order_acquire)) == Offer::kTaken;
-}
-
-bool Rendezvous::claimed(const Operation& operation) const {
-  return state_of(mine(operation).word.load(std::memory_order_acquire)) == Offer::kClaimed;
 }
 
 void Rendezvous::close(const Operation& operation) {
@@ -119,30 +117,30 @@ Rendezvous::Fetch Rendezvous::fetch(Rank from, Operation& operation, size_t& byt
   if (!offer.word.compare_exchange_strong(word, word_of(generation_of(word), Offer::kClaimed),
                                           std::memory_order_acq_rel))
     return Fetch::kRevoked;
-  if (bytes > operation.bytes) {
-    confirm(from, operation);
-    return Fetch::kTruncated;
-  }
+  if (bytes > operation.bytes)
+    return confirm(from, operation) ? Fetch::kTruncated : Fetch::kRevoked;
   if (forbidden_) return Fetch::kForbidden;
   const Read read = read_memory(pid, address, {operation.data, bytes});
-  if (read == Read::kGone) return Fetch::kGone;
+  const uint64_t claimed = word_of(generation_of(word), Offer::kClaimed);
+  if (read == Read::kGone)  // or its owner has it back
+    return offer.word.load(std::memory_order_acquire) == claimed ? Fetch::kGone : Fetch::kRevoked;
   if (read == Read::kForbidden) {
     forbidden_ = true;
     return Fetch::kForbidden;
   }
-  confirm(from, operation);
-  return Fetch::kDone;
+  return confirm(from, operation) ? Fetch::kDone : Fetch::kRevoked;
 }
 
-void Rendezvous::confirm(Rank from, const Operation& operation) {
+bool Rendezvous::confirm(Rank from, const Operation& operation) {
   Offer& offer = board_.offer(from, slot_of(operation.notice));
   uint64_t word = offer.word.load(std::memory_order_acquire);
-  if (state_of(word) != Offer::kClaimed || !named_by(word, operation.notice)) return;
+  if (state_of(word) != Offer::kClaimed || !named_by(word, operation.notice)) return false;
   if (!offer.word.compare_exchange_strong(word, word_of(generation_of(word), Offer::kTaken),
                                           std::memory_order_acq_rel))
-    return;
+    return false;
   board_.taken(from).fetch_add(1, std::memory_order_acq_rel);
   board_.ring(from);
+  return true;
 }
 
 }  // namespace tutti::process

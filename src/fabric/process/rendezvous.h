@@ -4,7 +4,8 @@
 // needs nothing from a sender that computes. Where the system forbids it, the sender sends by UCX.
 //
 // UCX has a rendezvous too, but it cannot be cancelled: a receiver might read a buffer that the
-// sender has been given back. Here one word decides: the sender's revocation or the claim.
+// sender has been given back. Here one word decides: the sender can revoke an offer until the
+// receiver has said that it has all of it, and what was read of a revoked one counts for nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +27,10 @@ class Rendezvous {
 
   // The sender's side. open() fills in operation.notice; false: no offer is free now.
   bool open(Operation& operation);
-  // True: the receiver will not get it. False: it has begun to fetch, or has it.
+  // True: the receiver will not get it, even if it has begun to fetch. False: it has it.
   bool revoke(const Operation& operation);
   bool taken(const Operation& operation) const;
   void close(const Operation& operation);  // the offer may be used again
-  bool claimed(const Operation& operation) const;
   // Cheap: false as long as no offer of this node was taken since the last call.
   bool any_taken();
   bool news() const { return board_.taken(rank_).load() != taken_seen_; }  // without taking note
@@ -44,7 +44,8 @@ class Rendezvous {
     kGone,       // claimed, but the sender is dying
   };
   Fetch fetch(Rank from, Operation& operation, size_t& bytes);
-  void confirm(Rank from, const Operation& operation);  // after kForbidden: it has come
+  // All of it is here. False: too late, it was revoked.
+  bool confirm(Rank from, const Operation& operation);
 
  private:
   Offer& mine(const Operation& operation) const;

@@ -24,6 +24,7 @@ using Type = ControlMessage::Type;
 
 constexpr int kRoundMs = 50;  // how soon a stop is noticed that interrupts no system call
 constexpr double kByeS = 2;
+constexpr double kGiveUpS = 2;
 
 std::string describe_death(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return fmt::format("exited with code {}", info.si_status);
@@ -97,7 +98,6 @@ void Supervisor::start(Rank rank) {
     for (Child& other : children_) {
       if (other.control) other.control->close();
       other.pidfd.reset();
-      other.windows.clear();
     }
     if (lobby_) lobby_->close();
     ours.reset();
@@ -149,20 +149,27 @@ void Supervisor::listen(Rank rank) {
     child(rank).control->close();
     if (child(rank).joins) part(rank, "closed its connection");
   } catch (const DataError& error) {
-    // Who speaks nonsense is not a member any more; its death comes through the pidfd.
+    // Who speaks nonsense is not a member any more.
     std::fprintf(stderr, "tutti: rank %d: %s\n", rank, error.what());
-    kill(child(rank));
     child(rank).control->close();
-    if (child(rank).joins) part(rank, std::string("sent what is no message: ") + error.what());
+    cut_off(rank, std::string("sent what is no message: ") + error.what());
   }
+}
+
+// The death of a forked one comes through its pidfd; of one elsewhere nothing more will come.
+void Supervisor::cut_off(Rank rank, const std::string& why) {
+  kill(child(rank));
+  if (child(rank).joins) part(rank, why);
 }
 
 void Supervisor::check_startup() {
   if (started_) return;
   const double elapsed_s = static_cast<double>(monotonic_ns() - board_.start_ns()) * 1e-9;
-  if (elapsed_s < options_.timeout_s) return;
-  for (Child& child : children_)
-    if (!child.ready && running(child)) kill(child);
+  // Those who wait for others in vain give up by themselves, and can say for whom they waited.
+  if (elapsed_s < options_.timeout_s + kGiveUpS) return;
+  for (Rank rank = 0; rank < size(); ++rank)
+    if (!child(rank).ready && running(child(rank)))
+      cut_off(rank, fmt::format("was not ready within {} s", options_.timeout_s));
 }
 
 void Supervisor::start_when_ready() {
@@ -195,8 +202,9 @@ void Supervisor::check_stop() {
     for (Rank rank = 0; rank < size(); ++rank) tell(rank, {Type::kStop, rank, 0, 0, {}});
   }
   if (!stopping_ || monotonic_ns() < kill_at_ns_) return;
-  for (Child& child : children_)
-    if (!child.ended && running(child)) kill(child);
+  for (Rank rank = 0; rank < size(); ++rank)
+    if (!child(rank).ended && running(child(rank)))
+      cut_off(rank, fmt::format("did not stop within {} s", options_.stop_s));
 }
 
 bool Supervisor::all_ended() const {
@@ -207,7 +215,7 @@ bool Supervisor::all_ended() const {
 void Supervisor::bury(Rank rank) {
   Child& dead = child(rank);
   // What it said before it died counts: its result may be on the way.
-  if (dead.control->fd() >= 0) listen(rank);
+  for (bool more = true; more && dead.control->fd() >= 0; more = dead.control->more()) listen(rank);
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(dead.pid), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
     return;
@@ -233,10 +241,12 @@ void Supervisor::end_or_restart(Rank rank, const std::string& how) {
       start(rank);
     return;
   }
+  // In a stop nobody is missed. One that does not react is killed in the end, by us; the reason why
+  // the run has ended is still that it was asked to.
   NodeOutcome outcome;
-  outcome.kind = NodeOutcome::Kind::kLost;
-  outcome.exit_code = kExitPeerLost;
-  outcome.error = fmt::format("rank {} {}", rank, how);
+  outcome.kind = stopping_ ? NodeOutcome::Kind::kInterrupted : NodeOutcome::Kind::kLost;
+  outcome.exit_code = stopping_ ? kExitInterrupted : kExitPeerLost;
+  outcome.error = fmt::format("{}rank {} {}", stopping_ ? "interrupted: " : "", rank, how);
   dead.outcome = std::move(outcome);
   dead.ended = true;
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,12 +47,10 @@ class Supervisor {
     bool lost = false;   // peers were told so, and not that it is back
     NodeOutcome outcome;
     int restarts_left = 0;
-    std::vector<ControlMessage> early;  // for it, from peers who were faster to say hello
-    struct Announced {
-      std::shared_ptr<FileDescriptor> memory;
-      uint64_t bytes = 0;
-    };
-    std::vector<Announced> windows;  // that not all others have opened too
+    // Addresses for it, from peers who were faster to say hello: one of each at most, since in
+    // `announced_to` is noted which incarnation of whom it has let know its own.
+    std::vector<ControlMessage> early;
+    std::map<Rank, uint32_t> announced_to;
   };
   using Message = ControlMessage;
 
@@ -63,6 +62,7 @@ class Supervisor {
   }
   void start(Rank rank);
   void kill(Child& child);
+  void cut_off(Rank rank, const std::string& why);  // one that does not do as it should
 
   // Nodes elsewhere (supervisor_joined.cpp).
   bool gather();  // waits for them; false: not all came
@@ -77,7 +77,9 @@ class Supervisor {
   void supervise();  // one round: waits for something to happen, at most a little while
   void listen(Rank rank);
   void handle(Rank rank, const Message& message);
+  void check(Rank rank, const Message& message);  // throws DataError, as handle() does
   void greet(Rank rank);
+  void forward_address(Rank rank, const Message& message);
   void forward_window(Rank rank, const Message& message);
   void settle(Rank rank, NodeOutcome outcome);
   void bury(Rank rank);

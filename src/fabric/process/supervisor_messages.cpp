@@ -29,16 +29,33 @@ void Supervisor::tell_lost(Rank rank) {
   gone.lost = true;
   // Collective openings that were under way cannot be completed; everybody forgets them.
   ++losses_;
-  for (Child& other : children_) other.windows.clear();
   tell_others(rank, {Type::kLost, rank, gone.incarnation, 0, {}});
   gone.greeted = false;
+}
+
+// What a node may say when. Nothing but a hello comes from one that the others do not know, be it
+// that it is new or that it has given up.
+void Supervisor::check(Rank rank, const Message& message) {
+  const Child& from = child(rank);
+  if (message.type == Type::kPing) return;
+  if (!gathered_) throw DataError("a node spoke before it was given a rank");
+  if (message.type == Type::kHello && (from.greeted || from.ended))
+    throw DataError("a node said hello twice");
+  if (message.type != Type::kHello && !from.greeted)
+    throw DataError("a node spoke before its hello or after it had given up");
+  const bool of_itself = message.type != Type::kAddress;
+  if (of_itself && message.rank != rank)
+    throw DataError("a node spoke in the name of rank " + std::to_string(message.rank));
+  const bool counts_losses = message.type == Type::kWindow;
+  if (!counts_losses && message.incarnation != from.incarnation)
+    throw DataError("a node spoke as incarnation " + std::to_string(message.incarnation) +
+                    ", which it is not");
 }
 
 void Supervisor::handle(Rank rank, const Message& message) {
   Child& from = child(rank);
   from.unanswered = 0;
-  if (!gathered_ && message.type != Type::kPing)
-    throw DataError("a node spoke before it was given a rank");
+  check(rank, message);
   switch (message.type) {
     case Type::kHello:
       greet(rank);
@@ -46,18 +63,9 @@ void Supervisor::handle(Rank rank, const Message& message) {
     case Type::kReady:
       from.ready = true;
       break;
-    case Type::kAddress: {
-      if (message.rank < 0 || message.rank >= size()) throw DataError("no such rank");
-      Child& to = child(message.rank);
-      // For a member that is gone or has been replaced meanwhile it is of no use.
-      if (to.lost || to.incarnation != message.number) break;
-      const Message forwarded{Type::kAddress, rank, from.incarnation, 0, message.body};
-      if (to.greeted)
-        tell(message.rank, forwarded);
-      else
-        to.early.push_back(forwarded);
+    case Type::kAddress:
+      forward_address(rank, message);
       break;
-    }
     case Type::kWindow:
       forward_window(rank, message);
       break;
@@ -82,20 +90,38 @@ void Supervisor::handle(Rank rank, const Message& message) {
 
 void Supervisor::greet(Rank rank) {
   Child& fresh = child(rank);
-  if (fresh.greeted) throw DataError("a node said hello twice");
   fresh.lost = false;
+  fresh.announced_to.clear();
   std::vector<Member> members;
   for (const Child& other : children_) members.push_back({!other.lost, other.incarnation});
   tell(rank, {Type::kWelcome, rank, fresh.incarnation, losses_, encode_roster(members)});
   if (fresh.incarnation > 0) tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
   fresh.greeted = true;
   for (const Message& message : std::exchange(fresh.early, {})) tell(rank, message);
-  // A collective opening that the others have begun is open to it too.
-  for (Rank other = 0; other < size(); ++other)
-    for (const Child::Announced& window : child(other).windows)
-      tell(rank, {Type::kWindow, other, 0, window.bytes, {}}, window.memory);
 }
 
+void Supervisor::forward_address(Rank rank, const Message& message) {
+  Child& from = child(rank);
+  if (message.rank < 0 || message.rank >= size() || message.rank == rank)
+    throw DataError("a node announced an address to rank " + std::to_string(message.rank) +
+                    ", who is no peer");
+  open_address(message.body);  // or the receiver would be blamed for what it hands to UCX
+  Child& to = child(message.rank);
+  // For a member that is gone or has been replaced meanwhile it is of no use.
+  if (to.lost || to.incarnation != message.number) return;
+  const auto told = from.announced_to.find(message.rank);
+  if (told != from.announced_to.end() && told->second == to.incarnation)
+    throw DataError("a node announced its address twice to rank " + std::to_string(message.rank));
+  from.announced_to[message.rank] = to.incarnation;
+  const Message forwarded{Type::kAddress, rank, from.incarnation, 0, message.body};
+  if (to.greeted)
+    tell(message.rank, forwarded);
+  else
+    to.early.push_back(forwarded);
+}
+
+// Nobody has to be told later: who opens a window has heard of every loss and refuses while one is
+// not made good, so all nodes are there, those that were started again too.
 void Supervisor::forward_window(Rank rank, const Message& message) {
   auto memory = std::make_shared<FileDescriptor>(child(rank).control->take_descriptor());
   // Its owner had not heard of a loss that ended this opening; by now it has.
@@ -103,15 +129,12 @@ void Supervisor::forward_window(Rank rank, const Message& message) {
   const Message forwarded{Type::kWindow, rank, 0, message.number, {}};
   tell(rank, forwarded, memory);
   tell_others(rank, forwarded, memory);
-  child(rank).windows.push_back({memory, message.number});
-  for (const Child& other : children_)
-    if (other.windows.empty()) return;
-  for (Child& other : children_) other.windows.erase(other.windows.begin());
 }
 
 void Supervisor::settle(Rank rank, NodeOutcome outcome) {
   Child& from = child(rank);
   if (from.ended) throw DataError("a node sent two results");
+  if (outcome.lost_peer >= size()) throw DataError("a node lost a peer that there is not");
   const bool gave_up = outcome.kind != NodeOutcome::Kind::kDone;
   from.outcome = std::move(outcome);
   from.ended = true;

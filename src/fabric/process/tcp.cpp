@@ -16,12 +16,14 @@
 #include <memory>
 
 #include "core/error.h"
+#include "fabric/process/process_clock.h"
 
 namespace tutti::process {
 namespace {
 
 constexpr int kBacklog = 64;
 constexpr int kSilence_ms = 1000;
+constexpr int kDialRoundMs = 50;
 
 [[noreturn]] void fail(const std::string& what, const std::string& why) {
   throw FabricError(FabricError::Kind::kUnavailable, kAnyRank, what + ": " + why);
@@ -84,18 +86,23 @@ FileDescriptor listen_on(const HostPort& where) {
   return socket;
 }
 
-FileDescriptor dial(const HostPort& where, double timeout_s) {
+FileDescriptor dial(const HostPort& where, double timeout_s, const std::atomic<bool>* stop) {
+  const int64_t deadline_ns = deadline_after(timeout_s);
   const sockaddr_in address = resolve(where);
   FileDescriptor socket = make_socket();
   int error = 0;
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     error = errno;
+  // An interrupted connect goes on by itself, as one that would have blocked does.
+  if (error == EINPROGRESS || error == EINTR) {
     pollfd wait{socket.get(), POLLOUT, 0};
+    // In short rounds: the signal that raises `stop` may come just before a wait that it should
+    // end.
+    while (poll(&wait, 1, kDialRoundMs) != 1 && monotonic_ns() < deadline_ns)
+      if (stop && stop->load()) throw InterruptedError();
     socklen_t bytes = sizeof error;
-    if (error == EINPROGRESS && poll(&wait, 1, static_cast<int>(timeout_s * 1e3)) == 1)
-      getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
-    else if (error == EINPROGRESS)
-      error = ETIMEDOUT;
+    error = ETIMEDOUT;
+    if (wait.revents != 0) getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
   }
   if (error != 0) fail("cannot connect to " + to_text(where), std::strerror(error));
   return socket;

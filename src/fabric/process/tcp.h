@@ -2,6 +2,7 @@
 // that breaks soon after its other side is gone.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "fabric/process/control_socket.h"
@@ -17,7 +18,9 @@ HostPort parse_host_port(const std::string& text, const std::string& key);
 
 // Throws FabricError with the system's own words. Port 0: a free one.
 FileDescriptor listen_on(const HostPort& where);
-FileDescriptor dial(const HostPort& where, double timeout_s);
+// Throws InterruptedError when `stop` is raised meanwhile.
+FileDescriptor dial(const HostPort& where, double timeout_s,
+                    const std::atomic<bool>* stop = nullptr);
 
 HostPort local_address(const FileDescriptor& socket);
 HostPort peer_address(const FileDescriptor& socket);

@@ -82,26 +82,26 @@ void Transport::lose(Rank rank) {
     match_deferred(*channel);
     settle_claims();
     courier_.forget(*channel);
+    forget_strays(*channel, false);
   }
   check_offers();
   operations_.for_each_pending([&](Operation& operation) {
-    if (operation.peer == rank || operation.source == rank) end_by_loss(operation, channel);
+    if (operation.peer == rank || operation.source == rank) end_by_loss(operation);
   });
   queued_ -= other.queue.size();
   other.queue.clear();
   std::erase_if(pulls_, [&](const Pull& pull) { return pull.channel == channel; });
 }
 
-void Transport::end_by_loss(Operation& operation, Channel* channel) {
-  if (operation.in_ucx && operation.request && !operation.sending)
-    ucp_request_cancel(channel->worker(), operation.request);
-  if (operation.in_ucx) {
+void Transport::end_by_loss(Operation& operation) {
+  if (!operation.sending) take_back(operation);
+  if (operation.envelope) {
     // Half arrived, or half sent. The channel makes no progress any more, so its buffer is free.
-    channel->abandon();
-    operation.in_ucx = false;
+    operation.envelope->channel->abandon();
+    unseal(*operation.envelope);
   }
   if (operation.phase == Phase::kOffered && near(operation.peer)) {
-    rendezvous_.close(operation);
+    free_offer(operation);
     std::erase(offered_, &operation);
   }
   std::erase(deferred_, &operation);
@@ -116,7 +116,10 @@ void Transport::end_by_loss(Operation& operation, Channel* channel) {
 
 void Transport::join(Rank rank, uint32_t incarnation) {
   Peer& other = peer(rank);
-  if (other.channel) retired_.push_back(std::move(other.channel));
+  if (other.channel) {
+    forget_strays(*other.channel, true);
+    retired_.push_back(std::move(other.channel));
+  }
   other.alive = true;
   other.incarnation = incarnation;
 }
@@ -158,15 +161,9 @@ void Transport::flush_queues() {
 void Transport::check_offers() {
   std::erase_if(offered_, [&](Operation* operation) {
     if (!rendezvous_.taken(*operation)) return false;
-    rendezvous_.close(*operation);
+    free_offer(*operation);
     end(*operation, State::kDone, operation->bytes);
     return true;
-  });
-}
-
-void Transport::cancel_all() {
-  operations_.for_each_pending([&](Operation& operation) {
-    if (!try_cancel(operation)) give_up(operation);
   });
 }
 

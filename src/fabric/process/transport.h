@@ -16,6 +16,7 @@
 #include "fabric/process/board.h"
 #include "fabric/process/channel.h"
 #include "fabric/process/courier.h"
+#include "fabric/process/envelope.h"
 #include "fabric/process/neighbourhood.h"
 #include "fabric/process/operation.h"
 #include "fabric/process/rendezvous.h"
@@ -40,10 +41,8 @@ class Transport {
 
   Operation& send(Rank to, Tag tag, std::span<const std::byte> data);
   Operation& receive(Rank from, Tag tag, std::span<std::byte> buffer);
-  // True when the operation has ended, its buffer free; false when it must first make progress.
-  bool try_cancel(Operation& operation);
-  // What remains when it makes none: gives up the channel, so that nothing touches the buffer.
-  void give_up(Operation& operation);
+  // Ends the operation, whatever its peer does: afterwards its buffer is free.
+  void cancel(Operation& operation);
   void cancel_all();  // the body is over: its buffers are gone
 
   OperationTable& operations() { return operations_; }
@@ -80,10 +79,15 @@ class Transport {
   void end(Operation& operation, State state, size_t bytes);
   Operation& begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes);
 
+  Envelope& seal(Operation& operation, Channel& channel);
+  Operation* unseal(Envelope& envelope);  // UCX is through with it; whose it was, if still wanted
+  void arrive(Envelope& envelope);
+
   bool transmit(Operation& operation);  // false: not now
   void notify(Channel& channel, uint64_t tag);
   void flush_queues();
   void check_offers();
+  void free_offer(Operation& operation);
   void serve_pulls();
 
   void post_receive(Operation& operation, Channel& channel);
@@ -96,12 +100,20 @@ class Transport {
   void pull(Operation& operation, size_t bytes);
   void pull_next(Operation& operation);
   void expect_pulls(Channel& channel);
-  void end_by_loss(Operation& operation, Channel* channel);
+  void end_by_loss(Operation& operation);
   void match_again(Operation& operation);
 
-  static void on_sent(void* request, ucs_status_t status, void* operation);
+  void cancel_send(Operation& operation);
+  void cancel_receive(Operation& operation);
+  void take_back(Operation& operation);  // from UCX
+  void keep_stray(Operation& operation);
+  bool adopt_stray(Operation& operation, const Channel& channel);
+  void forget_strays(const Channel& channel, bool whole);
+
+  static void on_sent(void* request, ucs_status_t status, void* envelope);
+  static void on_piece_sent(void* request, ucs_status_t status, void* envelope);
   static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
-                          void* operation);
+                          void* envelope);
   static void on_pull(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                       void* channel);
   static void on_discarded(void* request, ucs_status_t status, void* unused);
@@ -115,10 +127,13 @@ class Transport {
   Rendezvous rendezvous_;
   Courier courier_;
   OperationTable operations_;
+  Envelopes envelopes_;
+  uint64_t serial_ = 0;
   std::vector<Peer> peers_;
   std::vector<Channel*> channels_;                 // those that progress
   std::vector<std::unique_ptr<Channel>> retired_;  // of earlier incarnations
   std::deque<Operation*> deferred_;                // in the order they were posted
+  std::vector<Envelope*> strays_;                  // of each channel in the order they came
   std::vector<Operation*> claims_;
   std::vector<Operation*> offered_;
   std::vector<Pull> pulls_;

@@ -12,8 +12,7 @@ namespace {
 // Between fabrics only: "send me the offer named in the upper bits", and the bytes themselves.
 constexpr uint64_t kPullTag = Tag(Purpose::kFabric, 0).bits();
 constexpr uint64_t kPushTag = Tag(Purpose::kFabric, 1).bits();
-// Two pieces under way fill the receive queue, and no more: neither side holds up the other's
-// cancel for longer than that takes.
+// Two pieces under way fill the receive queue, and no more: that is what a cancel has to copy.
 constexpr size_t kLargePieceBytes = 8 * kEagerBytes;
 
 }  // namespace
@@ -78,21 +77,22 @@ void Transport::pull(Operation& operation, size_t bytes) {
 // Asks for the piece after the next one, so that the sender always has one to send.
 void Transport::pull_next(Operation& operation) {
   Channel& channel = *peer(operation.source).channel;
-  const size_t left = operation.total - operation.moved;
-  if (left == 0) {
-    rendezvous_.confirm(operation.source, operation);
-    end(operation, State::kDone, operation.total);
+  if (operation.total == 0) return match_again(operation);
+  if (operation.moved >= operation.total) {
+    const bool fits = operation.moved == operation.total;
+    if (!rendezvous_.confirm(operation.source, operation)) return match_again(operation);
+    end(operation, fits ? State::kDone : State::kTruncated, operation.moved);
     return;
   }
+  const size_t left = operation.total - operation.moved;
   if (channel.closed()) return;
   if (left > kLargePieceBytes) notify(channel, kPullTag | operation.notice);
-  operation.in_ucx = true;
-  const ucp_request_param_t param = receive_param(on_received, &operation);
-  void* request = ucp_tag_recv_nbx(channel.worker(), operation.data + operation.moved,
-                                   std::min(left, kLargePieceBytes), kPushTag | operation.notice,
-                                   ~uint64_t{0}, &param);
+  Envelope& envelope = seal(operation, channel);
+  void* request = envelope.loan.receive(
+      channel.worker(), operation.data + operation.moved, std::min(left, kLargePieceBytes),
+      kPushTag | operation.notice, ~uint64_t{0}, receive_param(on_received, &envelope));
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
-  if (operation.in_ucx) operation.request = request;
+  if (operation.envelope == &envelope) envelope.request = request;
 }
 
 void Transport::expect_pulls(Channel& channel) {
@@ -118,15 +118,36 @@ void Transport::serve_pulls() {
     const auto it = std::find_if(offered_.begin(), offered_.end(), [&](Operation* operation) {
       return operation->notice == wanted.notice && operation->peer == channel.peer();
     });
-    if (it == offered_.end()) continue;
+    if (it == offered_.end()) {  // called back: a piece of no bytes says so
+      notify(channel, kPushTag | wanted.notice);
+      continue;
+    }
     Operation& operation = **it;
-    // The receiver confirms on the board when it has everything; UCX is done with it by then.
+    // The receiver confirms on the board when it has everything.
     const size_t piece = std::min(operation.bytes - operation.moved, kLargePieceBytes);
-    const ucp_request_param_t param = send_param(on_discarded, nullptr);
-    ucp_tag_send_nbx(channel.endpoint(), operation.data + operation.moved, piece,
-                     kPushTag | operation.notice, &param);
+    Envelope& envelope = envelopes_.take(channel, operation);
+    void* request =
+        envelope.loan.send(channel.endpoint(), operation.data + operation.moved, piece,
+                           kPushTag | operation.notice, send_param(on_piece_sent, &envelope));
+    if (!UCS_PTR_IS_PTR(request)) envelopes_.give_back(envelope);
     operation.moved += piece;
   }
+}
+
+void Transport::on_piece_sent(void* request, ucs_status_t, void* user_data) {
+  auto& envelope = *static_cast<Envelope*>(user_data);
+  ucp_request_free(request);
+  envelope.channel->owner().envelopes_.give_back(envelope);
+}
+
+void Transport::free_offer(Operation& operation) {
+  // What UCX has of it goes out without the caller's memory.
+  if (operation.moved > 0)
+    envelopes_.for_each_of(operation, [](Envelope& piece) {
+      piece.loan.recall_send();
+      piece.operation = nullptr;
+    });
+  rendezvous_.close(operation);
 }
 
 }  // namespace tutti::process

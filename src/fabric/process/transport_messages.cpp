@@ -1,4 +1,5 @@
-// The life of a message: sends, receives, cancellation. Large ones are in transport_large.cpp.
+// The life of a message: sends and receives. Large ones are in transport_large.cpp, the end of
+// those that are cancelled in transport_cancel.cpp.
 #include <algorithm>
 
 #include "core/error.h"
@@ -8,7 +9,7 @@
 namespace tutti::process {
 Operation& Transport::begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes) {
   Operation& operation = operations_.take();
-  operation.owner = this;
+  operation.serial = ++serial_;
   operation.sending = sending;
   operation.peer = peer;
   operation.tag = tag;
@@ -21,6 +22,19 @@ void Transport::end(Operation& operation, State state, size_t bytes) {
   const Rank peer = operation.source != kAnyRank ? operation.source : operation.peer;
   operation.result = {state, peer, operation.tag, bytes};
   operation.phase = Phase::kEnded;
+}
+
+Envelope& Transport::seal(Operation& operation, Channel& channel) {
+  Envelope& envelope = envelopes_.take(channel, operation);
+  operation.envelope = &envelope;
+  return envelope;
+}
+
+Operation* Transport::unseal(Envelope& envelope) {
+  Operation* operation = envelope.operation;
+  if (operation) operation->envelope = nullptr;
+  envelopes_.give_back(envelope);
+  return operation;
 }
 
 Operation& Transport::send(Rank to, Tag tag, std::span<const std::byte> data) {
@@ -64,32 +78,28 @@ bool Transport::transmit(Operation& operation) {
     return true;
   }
   operation.phase = Phase::kPosted;
-  operation.in_ucx = true;
-  const ucp_request_param_t param = send_param(on_sent, &operation);
-  void* request = ucp_tag_send_nbx(channel.endpoint(), operation.data, operation.bytes,
-                                   operation.tag.bits(), &param);
-  if (request == nullptr) {
-    operation.in_ucx = false;
+  Envelope& envelope = seal(operation, channel);
+  void* request = envelope.loan.send(channel.endpoint(), operation.data, operation.bytes,
+                                     operation.tag.bits(), send_param(on_sent, &envelope));
+  if (UCS_PTR_IS_PTR(request)) return true;
+  unseal(envelope);
+  if (request == nullptr)
     end(operation, State::kDone, operation.bytes);
-  } else if (UCS_PTR_IS_ERR(request)) {
-    // Only a broken endpoint refuses; the launcher will say that its peer is lost.
-    operation.in_ucx = false;
+  else  // only a broken endpoint refuses; the launcher will say that its peer is lost
     operation.phase = Phase::kStranded;
-  } else if (operation.in_ucx) {
-    operation.request = request;
-  }
   return true;
 }
 
 void Transport::on_sent(void* request, ucs_status_t status, void* user_data) {
-  auto& operation = *static_cast<Operation*>(user_data);
-  operation.in_ucx = false;
-  operation.request = nullptr;
+  auto& envelope = *static_cast<Envelope*>(user_data);
+  Transport& self = envelope.channel->owner();
   ucp_request_free(request);
+  Operation* operation = self.unseal(envelope);
+  if (!operation) return;
   if (status == UCS_OK)
-    operation.owner->end(operation, State::kDone, operation.bytes);
+    self.end(*operation, State::kDone, operation->bytes);
   else
-    operation.phase = Phase::kStranded;
+    operation->phase = Phase::kStranded;
 }
 
 void Transport::on_discarded(void* request, ucs_status_t, void*) { ucp_request_free(request); }
@@ -115,39 +125,60 @@ Operation& Transport::receive(Rank from, Tag tag, std::span<std::byte> buffer) {
 }
 
 void Transport::post_receive(Operation& operation, Channel& channel) {
+  if (adopt_stray(operation, channel)) return;
   operation.phase = Phase::kPosted;
   operation.source = channel.peer();
-  operation.in_ucx = true;
-  const ucp_request_param_t param = receive_param(on_received, &operation);
-  void* request = ucp_tag_recv_nbx(channel.worker(), operation.data, operation.bytes,
-                                   operation.tag.bits(), kTagMask, &param);
+  Envelope& envelope = seal(operation, channel);
+  void* request =
+      envelope.loan.receive(channel.worker(), operation.data, operation.bytes, operation.tag.bits(),
+                            kTagMask, receive_param(on_received, &envelope));
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
-  if (operation.in_ucx) operation.request = request;
+  // Unless it was there already, and the envelope is used again.
+  if (operation.envelope == &envelope) envelope.request = request;
 }
 
 void Transport::on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                             void* user_data) {
-  auto& operation = *static_cast<Operation*>(user_data);
-  Transport& self = *operation.owner;
-  operation.in_ucx = false;
-  operation.request = nullptr;
-  const ucp_tag_recv_info_t message = *info;  // it lies in the request
+  auto& envelope = *static_cast<Envelope*>(user_data);
+  envelope.request = nullptr;
+  envelope.status = status;
+  envelope.message = *info;  // it lies in the request
   ucp_request_free(request);
+  envelope.channel->owner().arrive(envelope);
+}
+
+void Transport::arrive(Envelope& envelope) {
+  if (envelope.stray) {  // until a receive adopts it
+    envelope.whole = true;
+    return;
+  }
+  Channel& channel = *envelope.channel;
+  const ucp_tag_recv_info_t message = envelope.message;
+  ucs_status_t status = envelope.status;
+  if (envelope.operation && envelope.loan.recalled() && status == UCS_OK) {
+    // It was begun for another receive.
+    if (message.length > envelope.operation->bytes)
+      status = UCS_ERR_MESSAGE_TRUNCATED;
+    else
+      std::copy_n(envelope.loan.data(), message.length, envelope.operation->data);
+  }
+  Operation* operation = unseal(envelope);
+  if (!operation) return;
   if (status == UCS_ERR_CANCELED) {
-    operation.phase = Phase::kWithdrawn;
+    operation->phase = Phase::kWithdrawn;
   } else if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) {
-    operation.phase = Phase::kStranded;
-  } else if (operation.phase == Phase::kPulling) {
-    operation.moved += message.length;
-    self.claims_.push_back(&operation);
+    operation->phase = Phase::kStranded;
+  } else if (operation->phase == Phase::kPulling) {
+    if (message.length == 0) operation->total = 0;
+    operation->moved += message.length;
+    claims_.push_back(operation);
   } else if (message.sender_tag & kNoticeFlag) {
-    operation.notice = message.sender_tag & ~kTagMask;
-    operation.phase = Phase::kMatched;
-    self.claims_.push_back(&operation);
+    operation->notice = message.sender_tag & ~kTagMask;
+    operation->phase = Phase::kMatched;
+    claims_.push_back(operation);
   } else {
-    if (message.sender_tag & kPushFlag)
-      self.courier_.acknowledge(*self.peer(operation.source).channel, message.length);
-    self.end(operation, status == UCS_OK ? State::kDone : State::kTruncated, message.length);
+    if (message.sender_tag & kPushFlag) courier_.acknowledge(channel, message.length);
+    end(*operation, status == UCS_OK ? State::kDone : State::kTruncated, message.length);
   }
 }
 
@@ -164,7 +195,7 @@ void Transport::defer(Operation& operation) {
     return;
   }
   deferred_.push_back(&operation);
-  if (operation.peer != kAnyRank && !peer(operation.peer).alive) end_by_loss(operation, nullptr);
+  if (operation.peer != kAnyRank && !peer(operation.peer).alive) end_by_loss(operation);
 }
 
 // Receives from anybody cannot be posted to one UCX worker: they look at what has arrived.
@@ -180,24 +211,23 @@ void Transport::match_deferred(Channel& channel) {
 }
 
 bool Transport::take_arrived(Operation& operation, Channel& channel) {
+  if (adopt_stray(operation, channel)) return true;
   ucp_tag_recv_info_t info{};
   ucp_tag_message_h message =
       ucp_tag_probe_nb(channel.worker(), operation.tag.bits(), kTagMask, 1, &info);
   if (message == nullptr) return false;
   operation.phase = Phase::kPosted;
   operation.source = channel.peer();
-  operation.in_ucx = true;
-  const ucp_request_param_t param = receive_param(on_received, &operation);
-  void* request =
-      ucp_tag_msg_recv_nbx(channel.worker(), operation.data, operation.bytes, message, &param);
+  Envelope& envelope = seal(operation, channel);
+  void* request = envelope.loan.take(channel.worker(), operation.data, operation.bytes, message,
+                                     receive_param(on_received, &envelope));
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), "receive", channel.peer());
-  if (!operation.in_ucx) return true;
-  operation.request = request;
+  if (operation.envelope != &envelope) return true;
+  envelope.request = request;
   if (!channel.closed()) return true;
   // The rest of it will never come.
   channel.abandon();
-  operation.in_ucx = false;
-  operation.request = nullptr;
+  unseal(envelope);
   operation.source = kAnyRank;
   operation.phase = Phase::kDeferred;
   return false;
@@ -210,71 +240,6 @@ void Transport::receive_from_lost(Operation& operation) {
     if (!operation.pending()) return;
   }
   end(operation, State::kPeerLost, 0);
-}
-
-bool Transport::try_cancel(Operation& operation) {
-  switch (operation.phase) {
-    case Phase::kQueued: {
-      std::deque<Operation*>& queue = peer(operation.peer).queue;
-      std::erase(queue, &operation);
-      --queued_;
-      break;
-    }
-    case Phase::kDeferred:
-      std::erase(deferred_, &operation);
-      break;
-    case Phase::kOffered:
-      if (!near(operation.peer)) {
-        if (!courier_.withdraw(operation)) return !operation.pending();
-        break;
-      }
-      if (!rendezvous_.revoke(operation)) {
-        check_offers();
-        return !operation.pending();
-      }
-      rendezvous_.close(operation);
-      std::erase(offered_, &operation);
-      break;
-    case Phase::kPosted:
-    case Phase::kPulling:
-      if (operation.phase == Phase::kPulling && !near(operation.source)) {
-        courier_.detach(operation);
-        break;
-      }
-      if (!operation.sending && operation.request)
-        ucp_request_cancel(peer(operation.source).channel->worker(), operation.request);
-      if (operation.phase == Phase::kEnded) return true;
-      if (operation.phase != Phase::kWithdrawn) return false;
-      // A large message, half received: for its sender it has been taken.
-      if (operation.notice != 0) rendezvous_.confirm(operation.source, operation);
-      break;
-    case Phase::kMatched:
-      settle_claims();
-      return operation.phase == Phase::kEnded || try_cancel(operation);
-    case Phase::kEnded:
-      return true;
-    case Phase::kStranded:
-    case Phase::kWithdrawn:
-    case Phase::kFree:
-      break;
-  }
-  end(operation, State::kCancelled, 0);
-  return true;
-}
-
-void Transport::give_up(Operation& operation) {
-  const Rank rank = operation.source != kAnyRank ? operation.source : operation.peer;
-  Channel& channel = *peer(rank).channel;
-  channel.close();
-  channel.abandon();
-  stop_progress(channel);
-  courier_.forget(channel);
-  if (operation.phase == Phase::kOffered && near(rank)) {
-    rendezvous_.close(operation);
-    std::erase(offered_, &operation);
-  }
-  operation.in_ucx = false;
-  if (operation.pending()) end(operation, State::kCancelled, 0);
 }
 
 }  // namespace tutti::process

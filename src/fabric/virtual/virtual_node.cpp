@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace tutti::simulation {
@@ -97,6 +99,8 @@ std::optional<std::pair<size_t, Completion>> VirtualEndpoint::look(std::span<Han
 std::pair<size_t, Completion> VirtualEndpoint::wait_any(std::span<Handle> handles,
                                                         double timeout_s) {
   world_.leave_if_stopped();
+  if (std::none_of(handles.begin(), handles.end(), [](const Handle& h) { return h.pending(); }))
+    return {handles.size(), {State::kTimedOut, kAnyRank, Tag(), 0}};
   const double deadline_s = now() + (timeout_s > 0 ? timeout_s : kPoll_s);
   bool in_time = true;
   while (true) {

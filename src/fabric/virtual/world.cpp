@@ -129,9 +129,8 @@ void World::sleep(Rank rank, double seconds) {
 void World::charge(Rank rank, const Work& work) {
   leave_if_stopped();
   Participant& node = participant(rank);
-  const auto index = static_cast<size_t>(rank);
-  const double factor = index < config_.speed_factors.size() ? config_.speed_factors[index] : 1.0;
-  const double flops_per_s = config_.speed_flops * factor * static_cast<double>(config_.threads);
+  const double flops_per_s = config_.speed_flops * speed_factor_of(config_, rank) *
+                             static_cast<double>(config_.threads);
   const double work_s = work.flops / flops_per_s + work.memory_bytes / config_.memory_bandwidth;
   const Delayed delayed = stragglers_.delay(rank, node.charges++, now(), work_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
