@@ -41,6 +41,8 @@ double cross_entropy(std::span<const float> scores, std::span<const int32_t> lab
       slope[i] = scale * static_cast<float>(i == label ? share - 1 : share);
     }
   }
+  // A label's score of minus infinity has a finite slope.
+  if (!std::isfinite(loss)) std::fill(slopes.begin(), slopes.end(), NAN);
   return loss;
 }
 

@@ -1,4 +1,5 @@
-// Losses over the scores of a batch, with their gradients, and what is counted as correct.
+// Losses over the scores of a batch, with their gradients, and what is counted as correct. Where a
+// loss is not a finite number, not all of its gradient is: whoever sums gradients learns of it.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,10 @@ void visit_kind(Visitor& v, OptimizerConfig& c) {
   constexpr Bounds kBelowOne{0, 0.999999999};
   const bool is_adam = c.kind == "adam" || c.kind == "adamw" || c.kind == "lamb";
   if (c.kind == "momentum" || c.kind == "nesterov")
-    v.field("momentum", c.momentum, kBelowOne, "share of the velocity that is kept");
+    v.field(
+        "momentum", c.momentum, kBelowOne,
+        "share of the velocity that is kept; the rate is part of the velocity (v = momentum * v - "
+        "lr * g), so a change of the rate takes effect gradually, unlike in PyTorch");
   if (c.kind == "rmsprop")
     v.field("decay", c.decay, kBelowOne, "share of the mean of squares that is kept");
   if (is_adam) {

@@ -34,6 +34,14 @@ TEST(CrossEntropy, LargeScoresDoNotOverflowButNanShows) {
     EXPECT_TRUE(std::isnan(cross_entropy(scores, std::vector<int32_t>{0}, 1, slopes)));
 }
 
+// Minus infinity for the label: the slopes by themselves would be finite, and hide it in a sum.
+TEST(CrossEntropy, AnInfiniteLossHasNoFiniteSlopes) {
+  std::vector<float> slopes(4);
+  const std::vector<float> scores = {0, 1, -std::numeric_limits<float>::infinity(), 1};
+  EXPECT_FALSE(std::isfinite(cross_entropy(scores, std::vector<int32_t>{0, 0}, 1, slopes)));
+  for (const float slope : slopes) EXPECT_TRUE(std::isnan(slope));
+}
+
 TEST(CrossEntropy, RefusesLabelsOutOfRange) {
   const std::vector<float> scores = {1, 2};
   EXPECT_THROW(cross_entropy(scores, std::vector<int32_t>{2}, 1, {}), DataError);

@@ -120,6 +120,33 @@ TEST(TorchModel, GradientsOfSharesAddUp) {
   }
 }
 
+// The second convolution's 20 x 25 values for each of 64 pixels: the patches of 4 samples are what
+// a block of them holds (src/models/torch/convolution.cpp), so nine samples go in three blocks, the
+// last one smaller, and one sample alone goes in one.
+TEST(TorchModel, BlocksOfPatchesAddUpToTheWholeBatch) {
+  const uint32_t samples = 9;
+  Example example({.kind = "lenet", .channels = {20, 50}, .hidden = {8}, .dropout = 0}, {1, 28, 28},
+                  3);
+  const std::vector<float> whole = example.gradient(example.batch(0, samples));
+  std::vector<double> sum(whole.size());
+  for (uint32_t sample = 0; sample < samples; ++sample) {
+    const std::vector<float> one = example.gradient(example.batch(sample, 1));
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += double{one[i]};
+  }
+  // The longest sums, those of the first convolution, have 9 x 24 x 24 terms: their order matters
+  // by about 2 sqrt(n) u of their size, and so do the errors of one sample.
+  const double relative = 4 * std::sqrt(samples * 24.0 * 24.0) * std::ldexp(1.0, -24);
+  for (const Parameter& parameter : example.architecture.parameters) {
+    double largest = 0;
+    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
+      largest = std::max(largest, std::abs(sum[i]));
+    ASSERT_GT(largest, 0) << parameter.name;
+    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
+      ASSERT_NEAR(double{whole[i]}, sum[i], relative * largest)
+          << parameter.name << ", value " << i;
+  }
+}
+
 TEST(TorchModel, DropoutFollowsSeedAndStepInTrainingOnly) {
   Example example = lenet();
   const auto first = example.gradient(example.batch(0, 4, 1));
