@@ -38,8 +38,7 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
 double Balance::largest_share(const ClusterConfig& cluster) {
   double sum = 0, most = 0;
   for (int64_t node = 0; node < cluster.workers; ++node) {
-    double speed =
-        cluster.speed_factors.empty() ? 1 : cluster.speed_factors[static_cast<size_t>(node)];
+    double speed = speed_factor_of(cluster, node);
     for (const StragglerConfig& straggler : cluster.stragglers)
       if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
         speed /= straggler.factor;

@@ -1,5 +1,7 @@
 #include "strategies/compute.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "collectives/all_reduce.h"
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
-#include "core/error.h"
 
 namespace tutti {
 namespace {
@@ -123,7 +124,8 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
 
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples) {
   if (context.node.clock().cost_only()) return {NAN, NAN};  // it took time, but measured nothing
-  const auto count = static_cast<double>(std::max<size_t>(1, samples));
+  if (samples == 0) return {NAN, NAN};
+  const auto count = static_cast<double>(samples);
   Quality quality{static_cast<double>(sums.loss.value) / kLossScale / count,
                   static_cast<double>(sums.correct.value) / kLossScale / count};
   if (sums.invalid.value > 0)
@@ -153,6 +155,12 @@ Quality evaluate_among(Context& context, std::span<const Rank> members,
     sums = {all[0], all[1], all[2]};
   }
   return quality_of(context, sums, samples.size());
+}
+
+DivergedError diverged_at(uint64_t step) {
+  return DivergedError(fmt::format(
+      "the loss or its gradient is not a finite number at step {}; try a smaller optimizer.lr",
+      step + 1));
 }
 
 void charge_update(Context& context, const Layout& layout) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/exact_sum.h"
+#include "core/error.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
@@ -48,8 +49,13 @@ std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, s
 // Chunks first, first + stride, ... below `end`.
 EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> samples, size_t first,
                                size_t end, size_t stride);
-// Throws DivergedError when a loss was not a number. Not a number itself when only costs count.
+// Throws DivergedError when a loss was not a number. Not a number itself when only costs count, and
+// where there are no samples.
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
+
+// What ends a run whose loss, or its gradient, is not a finite number in this step (from 0 on; the
+// message counts from 1).
+DivergedError diverged_at(uint64_t step);
 
 // Charges what an optimizer step on these parameters costs.
 void charge_update(Context& context, const Layout& layout);

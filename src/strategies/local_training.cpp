@@ -63,9 +63,7 @@ float LocalTraining::scale() const {
 }
 
 void LocalTraining::note_loss(double loss) {
-  if (!std::isfinite(loss))
-    throw DivergedError(
-        fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
+  if (!std::isfinite(loss)) throw diverged_at(static_cast<uint64_t>(steps_));
   loss_ = batch_.size() == 0 ? 0 : loss / static_cast<double>(batch_.size());
   rate_ = rate();
 }
@@ -112,7 +110,7 @@ void LocalTraining::end_step(double staleness) {
 
 bool LocalTraining::evaluate(std::span<const Rank> members) {
   const double now = epoch();
-  while (next_evaluation_ <= now + 1e-9) next_evaluation_ += context_.task.eval_every;
+  next_evaluation_ = next_due(context_.task.eval_every, now);
   const Quality quality = evaluate_among(
       context_, members, context_.data.splits.validation,
       // At a free pace steps differ, but all evaluate together only once, at the end.

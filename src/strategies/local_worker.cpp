@@ -1,7 +1,5 @@
 #include "strategies/local_worker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -52,9 +50,7 @@ double LocalWorker::compute(std::span<const uint32_t> samples, uint64_t step_num
   else
     context_.data.dataset->gather(samples, batch_);
   const double loss = compute_gradient(context_, batch_, scale, ready, late_);
-  if (!std::isfinite(loss))
-    throw DivergedError(
-        fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, step_number));
+  if (!std::isfinite(loss)) throw diverged_at(step_number);
   return loss;
 }
 

@@ -39,7 +39,7 @@ class ModelAveragingWorker {
   bool merge_due() {
     if (training_.over()) return true;
     if (merge_every_ <= 0 || training_.epoch() + 1e-9 < next_merge_) return false;
-    while (next_merge_ <= training_.epoch() + 1e-9) next_merge_ += merge_every_;
+    next_merge_ = next_due(merge_every_, training_.epoch());
     return true;
   }
 

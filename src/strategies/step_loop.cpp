@@ -1,11 +1,6 @@
 #include "strategies/step_loop.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-
-#include "core/error.h"
 
 namespace tutti {
 namespace {
@@ -57,9 +52,6 @@ class StepLoop {
   void take_step(const StepAhead& next) {
     const double began_s = elapsed_s();
     const double loss = taker_.take_step(batches_, next);
-    if (!std::isfinite(loss))
-      throw DivergedError(
-          fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, steps_));
     ++steps_;
     samples_ += batches_.count(next.step);
     Applied update{.round = steps_, .staleness = 0, .age_s = elapsed_s() - began_s};
@@ -75,7 +67,7 @@ class StepLoop {
   // Measures quality when it is due; true when the target is reached.
   bool measure(double epoch, bool last) {
     if (!last && epoch + 1e-9 < next_evaluation_) return false;
-    while (next_evaluation_ <= epoch + 1e-9) next_evaluation_ += context_.task.eval_every;
+    next_evaluation_ = next_due(context_.task.eval_every, epoch);
     const Quality quality =
         taker_.validate(Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
     context_.recorder.evaluation({.step = steps_,

@@ -20,7 +20,8 @@ struct StepAhead {
 class StepTaker {
  public:
   virtual ~StepTaker() = default;
-  // Gradient and update. Returns the mean loss over the samples that this node knows it of.
+  // Gradient and update, on all nodes or on none: throws diverged_at() before any parameter has
+  // changed. Returns the mean loss over the samples that this node knows it of; NaN: of none.
   virtual double take_step(const Batches& batches, const StepAhead& next) = 0;
   // Says of the last step's update how old its gradient was, unless it was computed in that step.
   virtual void date(Applied&) const {}
@@ -28,7 +29,6 @@ class StepTaker {
   virtual Quality validate(Tag tag) = 0;
 };
 
-// Throws DivergedError when a loss is not a finite number.
 void run_steps(Context& context, Batches& batches, StepTaker& taker);
 
 }  // namespace tutti

@@ -111,6 +111,8 @@ class Strategy {
   // Of the worker that needs most: parameters, gradients, optimizer, activations and what
   // step_cost() adds; without the data and the program itself.
   virtual double memory_bytes(const Plan& plan) const;
+  // The same of each worker, where they are not alike. By default they are.
+  virtual std::vector<double> memory_by_worker(const Plan& plan) const;
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                                   size_t samples) const;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/finite.h"
 #include "strategies/balance.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/step_loop.h"
@@ -26,10 +27,12 @@ class Trainer : public StepTaker {
     const auto scale = 1.0f / static_cast<float>(batches.count(step));
     const double loss = context_.task.deterministic ? exact_gradient(batches, step, scale, number)
                                                     : share_gradient(batches, step, scale, number);
-    if (!std::isfinite(loss)) return loss;  // parameters stay as they were
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (!context_.node.clock().cost_only())
+    if (!context_.node.clock().cost_only()) {
+      // The sum is what all workers have in common: this way all of them see it, or none.
+      if (!all_finite(context_.model.gradients())) throw diverged_at(number);
       optimizer_->step(context_.model.parameters(), context_.model.gradients(), next.rate);
+    }
     charge_update(context_, layout_);
     return loss;
   }
@@ -50,7 +53,7 @@ class Trainer : public StepTaker {
     const double seconds = context_.node.clock().now() - began_s;
     exchange_.finish(tag_step);
     if (balance_) balance_->worked(share.size(), seconds, tag_step);
-    return share.empty() ? 0 : loss / static_cast<double>(share.size());
+    return share.empty() ? NAN : loss / static_cast<double>(share.size());
   }
 
   // The batch is cut into lanes that do not depend on the workers, and added up exactly.
@@ -83,7 +86,7 @@ class Trainer : public StepTaker {
     if (arithmetic) round_all(sums, context_.model.gradients());
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(sums.size())});
-    return count ? loss / static_cast<double>(count) : 0;
+    return count ? loss / static_cast<double>(count) : NAN;
   }
 
   static size_t batch_size(const Batches& batches, int64_t step) {

@@ -1,5 +1,8 @@
 #include "strategies/task.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "collectives/exact_sum.h"
 
 namespace tutti {
@@ -23,7 +26,7 @@ void visit(Visitor& v, TaskConfig& c) {
       "model", c.model.kind, names(model_catalog()), [&](Visitor& inner) { visit(inner, c.model); },
       "what to train");
   v.field("global_batch", c.global_batch, kAtLeastOne, "samples per step over all workers");
-  v.field("epochs", c.epochs, kAtLeastOne, "passes over the training samples");
+  v.field("epochs", c.epochs, {1, 1e6}, "passes over the training samples");
   v.field("max_steps", c.max_steps, kNotNegative,
           "stop after this many steps; 0: after the epochs");
   v.field("target", c.target, kNotNegative,
@@ -41,6 +44,14 @@ void visit(Visitor& v, TaskConfig& c) {
           "bitwise the same result for every topology, fabric and number of workers");
   v.field("lanes", c.lanes, {1, static_cast<double>(kMaxExactTerms)},
           "deterministic: into how many parts a global batch is cut, at least the workers");
+}
+
+double next_due(double every, double epoch) {
+  constexpr double kRounding = 1e-9;   // what is reached but for this is reached
+  constexpr double kCountable = 1e12;  // beyond, multiples lie nearer than steps ever do
+  const double passed = std::floor((epoch + kRounding) / every);
+  const double soonest = epoch + 2 * kRounding;
+  return passed < kCountable ? std::max(every * (passed + 1), soonest) : soonest;
 }
 
 }  // namespace tutti

@@ -29,4 +29,7 @@ struct TaskConfig {
 
 void visit(Visitor& visitor, TaskConfig& config);
 
+// What happens every so many epochs is due at a multiple of them: the first one after `epoch`.
+double next_due(double every, double epoch);
+
 }  // namespace tutti

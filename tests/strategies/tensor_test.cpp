@@ -1,14 +1,13 @@
 // Layers split over nodes: the same model, wherever its parts are computed.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "fabric/outcome.h"
 #include "tests/support/faults.h"
-#include "tests/support/parameters.h"
+#include "tests/support/rounding.h"
 
 namespace tutti {
 namespace {
@@ -54,40 +53,12 @@ Settings tensor(int shards, const std::string& fabric) {
           "cluster.fabric=" + fabric};
 }
 
-// What the runs differ by is the order of additions. A gradient is a chain of sums of n terms, off
-// by about 4 sqrt(n) u of its size for each layer (tests/models/shard_test.cpp), and every update
-// rounds the parameters once more. Over a few steps nothing amplifies that: the bound is on how far
-// the values of a parameter moved, and on their size.
-void expect_close(const Settings& task, const Settings& other) {
-  Job job = load_job("", task);
-  const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-  const Architecture architecture = architecture_of(job, data);
-  std::vector<float> begin(architecture.parameter_count);
-  initialise(architecture, job.task.seed, begin);
-  const std::vector<float> expected = parameters_after(task + kSolo);
-  const std::vector<float> actual = parameters_after(task + other);
-  ASSERT_EQ(actual.size(), expected.size());
-  const auto layers = static_cast<double>(architecture.layers.size());
-  const double u = std::ldexp(1.0, -24), terms = 16 * 25, steps = 6;
-  for (const Parameter& parameter : architecture.parameters) {
-    double moved = 0, largest = 0;
-    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i) {
-      moved = std::max(moved, std::abs(double{expected[i]} - double{begin[i]}));
-      largest = std::max(largest, std::abs(double{expected[i]}));
-    }
-    ASSERT_GT(moved, 0) << "there is something to compare";
-    const double most = 4 * layers * std::sqrt(terms) * u * moved + 2 * steps * u * largest;
-    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
-      ASSERT_NEAR(actual[i], expected[i], most)
-          << job.task.model.kind << " on " << other[1] << ", " << parameter.name << ", value " << i;
-  }
-}
-
 TEST(Tensor, EqualsSoloUpToTheOrderOfAdditions) {
   const TemporaryFolder folder;
   for (const Settings& task : {mlp_task(), lenet_task(), resnet_task(), transformer_task(folder)}) {
-    expect_close(task, tensor(2, "process"));
-    expect_close(task, tensor(4, "virtual"));
+    const RoundingBound bound(task, kSolo, 16 * 25);  // the longest sums are those of lenet's conv2
+    bound.expect_close(parameters_after(task + tensor(2, "process")), "two shards");
+    bound.expect_close(parameters_after(task + tensor(4, "virtual")), "four shards");
   }
 }
 

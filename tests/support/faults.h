@@ -1,6 +1,7 @@
 // Runs that may lose nodes: launching them and saying in a word how every node ended.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,8 +12,10 @@
 
 namespace tutti::testing_support {
 
-// Every way in which a run may end, a letter per node. Anything else, or no end at all, is a
-// defect.
+// Every way in which a run may end, a letter per node: (d)one, (l)ost, or (f)ailed by the loss of a
+// peer, which it names. Anything else, or no end at all, is a defect. A node that only waited in
+// vain, until its deadline, knows of no loss that would explain it: so ends a deadlock in a
+// strategy, whose waits all have deadlines.
 inline std::string stated_outcome(const std::vector<NodeOutcome>& outcomes) {
   std::string result;
   for (const NodeOutcome& outcome : outcomes) {
@@ -20,6 +23,13 @@ inline std::string stated_outcome(const std::vector<NodeOutcome>& outcomes) {
     if (outcome.error.find("deadlock") != std::string::npos) return "deadlock";
     if (outcome.kind == Kind::kFailed && outcome.exit_code != kExitPeerLost)
       return "unexpected: " + outcome.error;
+    if (outcome.kind == Kind::kFailed && outcome.lost_peer == kAnyRank) {
+      std::string all = "waited in vain: " + outcome.error + "; all of them:";
+      for (size_t rank = 0; rank < outcomes.size(); ++rank)
+        all += fmt::format("\n  rank {}: {}", rank,
+                           outcomes[rank].kind == Kind::kDone ? "done" : outcomes[rank].error);
+      return all;
+    }
     if (outcome.kind == Kind::kInterrupted) return "unexpected: interrupted";
     result += outcome.kind == Kind::kDone ? 'd' : outcome.kind == Kind::kLost ? 'l' : 'f';
   }

@@ -36,6 +36,8 @@ struct SubprocessOptions {
   int out = -1;                               // standard output goes to this descriptor instead
   int err = -1;                               // standard error
   rlim_t file_size = RLIM_INFINITY;           // a longer file fails as on a full disk
+  rlim_t address_space = RLIM_INFINITY;       // more memory cannot be had
+  std::string program = TUTTI_PROGRAM;        // what is run
 };
 
 // Polls until `condition` holds; false when it does not within `seconds`.
@@ -52,7 +54,7 @@ class Subprocess {
  public:
   explicit Subprocess(const Arguments& arguments, const SubprocessOptions& options = {})
       : out_(memfd_create("out", MFD_CLOEXEC)), err_(memfd_create("err", MFD_CLOEXEC)) {
-    std::vector<std::string> words = {TUTTI_PROGRAM};
+    std::vector<std::string> words = {options.program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -116,6 +118,8 @@ class Subprocess {
       const rlimit limit{options.file_size, options.file_size};
       setrlimit(RLIMIT_FSIZE, &limit);
     }
+    const rlimit space{options.address_space, options.address_space};
+    if (options.address_space != RLIM_INFINITY) setrlimit(RLIMIT_AS, &space);
     execv(argv[0], argv.data());
     _exit(127);
   }

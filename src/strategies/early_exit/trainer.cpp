@@ -28,7 +28,7 @@ double EarlyExitTrainer::take_step(const Batches& batches, const StepAhead& next
   }
   const auto count = static_cast<double>(batches.count(next.step));
   const double loss = worker_.train(shares, next.number, 1.0F / static_cast<float>(count));
-  if (!std::isfinite(loss)) return loss;  // parameters stay as they were
+  if (!std::isfinite(loss)) throw diverged_at(next.number);
   worker_.update(next.rate);
   return loss / count;
 }

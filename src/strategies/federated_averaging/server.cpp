@@ -185,7 +185,7 @@ void Server::update() {
 }
 
 void Server::measure() {
-  while (next_evaluation_ <= epoch() + kRounding) next_evaluation_ += context_.task.eval_every;
+  next_evaluation_ = next_due(context_.task.eval_every, epoch());
   const size_t samples = context_.data.splits.validation.size();
   evaluator_.begin(samples, count_present(), true,
                    {.step = rounds_, .epoch = epoch(), .samples = samples_});

@@ -32,7 +32,7 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   const bool lockstep = consistency_.lockstep();
   if (lockstep) finished_ = !dealer_.deal_round(present);
   if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
-  while (next_evaluation_ <= progress_ + kRounding) next_evaluation_ += context_.task.eval_every;
+  next_evaluation_ = next_due(context_.task.eval_every, progress_);
   begin_evaluation(lockstep, present.size());
   return evaluator_.active() && !lockstep;
 }

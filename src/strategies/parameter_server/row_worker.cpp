@@ -173,9 +173,7 @@ double RowWorker::lane_gradient(std::span<const uint32_t> samples, uint64_t step
     context_.data.dataset->gather(samples, batch_);
     touched_rows(context_.model.architecture(), batch_, lane_keys_);
     loss = model_->sparse_gradient(batch_, lane_keys_, scale);
-    if (!std::isfinite(loss))
-      throw DivergedError(
-          fmt::format("the loss is {} at step {}; try a smaller optimizer.lr", loss, step_number));
+    if (!std::isfinite(loss)) throw diverged_at(step_number);
   }
   context_.node.clock().charge({.flops = static_cast<double>(samples.size()) *
                                          context_.model.architecture().training_flops(),

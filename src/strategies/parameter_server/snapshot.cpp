@@ -1,7 +1,6 @@
 #include "strategies/parameter_server/snapshot.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/whole_file.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -88,12 +88,6 @@ std::vector<int64_t> versions_of(const std::string& run_folder, int shard) {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-void write_bytes(std::FILE* file, std::span<const std::byte> bytes, const std::string& path) {
-  if (bytes.empty()) return;  // and maybe at no address
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
-    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-}
-
 }  // namespace
 
 std::string snapshot_path(const std::string& run_folder, int shard, int64_t version) {
@@ -103,7 +97,6 @@ std::string snapshot_path(const std::string& run_folder, int shard, int64_t vers
 void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
                     std::span<const std::span<const std::byte>> parts) {
   const std::string path = snapshot_path(run_folder, info.shard, info.version);
-  const std::string unfinished = path + ".unfinished";
   fs::create_directories(folder_of(run_folder));
   Header header;
   header.info = info;
@@ -112,16 +105,12 @@ void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
   checksum.add(checked_part(header));
   for (const auto part : parts) checksum.add(part);
   header.checksum = checksum.value();
-  {
-    const File file(std::fopen(unfinished.c_str(), "wb"), std::fclose);
-    if (!file)
-      throw DataError(fmt::format("{}: cannot be written: {}", unfinished, std::strerror(errno)));
-    write_bytes(file.get(), std::as_bytes(std::span<const Header>(&header, 1)), unfinished);
-    for (const auto part : parts) write_bytes(file.get(), part, unfinished);
-    if (std::fflush(file.get()) != 0 || fsync(fileno(file.get())) != 0)
-      throw DataError(fmt::format("{}: cannot be written: {}", unfinished, std::strerror(errno)));
-  }
-  fs::rename(unfinished, path);
+  WholeFile file(path);
+  file.write(std::as_bytes(std::span<const Header>(&header, 1)));
+  for (const auto part : parts) file.write(part);
+  file.sync();
+  file.publish();
+  remove_leftovers(folder_of(run_folder));
   const std::vector<int64_t> versions = versions_of(run_folder, info.shard);
   for (size_t i = kKept; i < versions.size(); ++i)
     fs::remove(snapshot_path(run_folder, info.shard, versions[i]));

@@ -1,7 +1,7 @@
 // Snapshots: a server's shard in a file, so that a run whose servers are lost can go on from there.
 //
-// A file is written beside its final name and renamed, and has its size and a checksum in it, so
-// that a reader takes all of it or none. The last two of each shard are kept: a set is usable only
+// A file gets its name when it is whole, and has its size and a checksum in it, so that a reader
+// takes all of it or none. The last two of each shard are kept: a set is usable only
 // when every shard has one of the same update.
 #pragma once
 

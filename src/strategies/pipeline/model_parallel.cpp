@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "strategies/pipeline/explain.h"
 #include "strategies/pipeline/stage_costs.h"
@@ -53,13 +55,19 @@ StepCost ModelParallel::step_cost(const Plan& plan) const {
   return most;
 }
 
-double ModelParallel::memory_bytes(const Plan& plan) const {
+std::vector<double> ModelParallel::memory_by_worker(const Plan& plan) const {
   const PipelineConfig config = resolved(plan.cluster);
   const Placement placement = place_stages(config, plan);
-  double most = 0;
+  std::vector<double> bytes;
+  bytes.reserve(static_cast<size_t>(plan.cluster.workers));
   for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
-    most = std::max(most, node_memory(placement, config, plan, rank));
-  return most;
+    bytes.push_back(node_memory(placement, config, plan, rank));
+  return bytes;
+}
+
+double ModelParallel::memory_bytes(const Plan& plan) const {
+  const std::vector<double> bytes = memory_by_worker(plan);
+  return *std::max_element(bytes.begin(), bytes.end());
 }
 
 void ModelParallel::run(Context& context) const {

@@ -15,6 +15,7 @@ class ModelParallel : public Strategy {
   std::vector<Range> layers_of(const Plan& plan, Rank worker) const override;
   StepCost step_cost(const Plan& plan) const override;
   double memory_bytes(const Plan& plan) const override;
+  std::vector<double> memory_by_worker(const Plan& plan) const override;
   void run(Context& context) const override;
 
  protected:

@@ -105,15 +105,35 @@ void check_shards(const PipelineConfig& config, const Plan& plan, size_t shards)
                                   plan.task.model.kind, shards));
 }
 
+// What the node with least memory has: of those that are the `node`th of their replica, and of
+// those that the stage comes to.
+double room_on(const Placement& placement, const ClusterConfig& cluster, size_t node) {
+  double least = std::numeric_limits<double>::infinity();
+  if (cluster.fabric != "virtual") return least;
+  for (size_t replica = 0; replica < placement.replicas; ++replica)
+    for (size_t shard = 0; shard < placement.shards; ++shard) {
+      const size_t rank = (replica * placement.nodes + node) * placement.shards + shard;
+      least = std::min(least, memory_of(cluster, static_cast<int64_t>(rank)));
+    }
+  return least;
+}
+
+double room_for(const Placement& placement, const ClusterConfig& cluster,
+                const PipelineShape& shape, size_t stage) {
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t copy = 0; copy < shape.copies_of(stage); ++copy)
+    least = std::min(least, room_on(placement, cluster, shape.node_of(stage, copy)));
+  return least;
+}
+
 // What the pieces between neighbouring cuts cost as a part of each stage. A stage costs what its
 // pieces do; that what passes between them is counted twice in its memory keeps to the safe side.
 class PieceCosts {
  public:
   PieceCosts(const PipelineConfig& config, const Plan& plan, const Placement& placement,
              size_t stages)
-      : pieces_(stages_between(plan.architecture, shard_cuts(plan.architecture, placement.shards))),
-        limit_bytes_(plan.cluster.fabric == "virtual" ? plan.cluster.memory_bytes
-                                                      : std::numeric_limits<double>::infinity()) {
+      : pieces_(
+            stages_between(plan.architecture, shard_cuts(plan.architecture, placement.shards))) {
     PipelineShape shape = placement.shape(0);
     shape.stages = stages;
     copies_ = placement.copies;
@@ -123,6 +143,7 @@ class PieceCosts {
           most_in_flight(own_tasks(placement.schedule, shape, shape.node_of(stage, 0)), stage);
       Placement trial = placement;
       trial.stages.resize(stages);
+      room_bytes_.push_back(room_for(placement, plan.cluster, shape, stage));
       std::vector<Cost> costs;
       for (const Range layers : pieces_) {
         trial.stages[stage] = layers;
@@ -145,7 +166,7 @@ class PieceCosts {
       compute_s += cost.times.forward_s + cost.times.backward_s;
       bytes += cost.memory_bytes;
     }
-    if (limited && bytes > limit_bytes_) return std::numeric_limits<double>::infinity();
+    if (limited && bytes > room_bytes_[stage]) return std::numeric_limits<double>::infinity();
     if (!copies_.empty()) compute_s /= static_cast<double>(copies_[stage]);
     if (part.end == pieces_.size()) return compute_s;
     return std::max(compute_s, 2 * costs_[stage][part.end - 1].times.transfer_s);
@@ -157,7 +178,7 @@ class PieceCosts {
     double memory_bytes;
   };
   std::vector<Range> pieces_;
-  double limit_bytes_;
+  std::vector<double> room_bytes_;  // by stage
   std::vector<size_t> copies_;
   std::vector<std::vector<Cost>> costs_;  // by stage and piece
 };
@@ -300,12 +321,12 @@ Alternative estimated(Placement placement, const PipelineConfig& config, const P
   Alternative result{std::move(placement)};
   result.step_s = step_seconds(result.placement, config, plan);
   // Replicas are alike, and the first shard of a stage has the most.
-  for (size_t node = 0; node < result.placement.nodes; ++node)
-    result.memory_bytes =
-        std::max(result.memory_bytes,
-                 node_memory(result.placement, config, plan, result.placement.rank_of(0, node, 0)));
-  result.fits =
-      plan.cluster.fabric != "virtual" || result.memory_bytes <= plan.cluster.memory_bytes;
+  for (size_t node = 0; node < result.placement.nodes; ++node) {
+    const double bytes =
+        node_memory(result.placement, config, plan, result.placement.rank_of(0, node, 0));
+    result.memory_bytes = std::max(result.memory_bytes, bytes);
+    result.fits = result.fits && bytes <= room_on(result.placement, plan.cluster, node);
+  }
   return result;
 }
 

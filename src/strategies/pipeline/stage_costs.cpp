@@ -57,9 +57,8 @@ double bottleneck_s(const Placement& placement, const PipelineConfig& config, co
 }  // namespace
 
 double node_flops(const ClusterConfig& cluster, Rank rank) {
-  const auto node = static_cast<size_t>(rank);
-  const double factor = node < cluster.speed_factors.size() ? cluster.speed_factors[node] : 1;
-  return cluster.speed_flops * factor * static_cast<double>(cluster.threads);
+  return cluster.speed_flops * speed_factor_of(cluster, rank) *
+         static_cast<double>(cluster.threads);
 }
 
 double shared_bandwidth(const ClusterConfig& cluster, size_t senders) {

@@ -47,13 +47,13 @@ double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next)
   const size_t count =
       placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
   const double loss = share_loss(next.number);
-  if (!std::isfinite(loss)) return loss;  // parameters stay as they were
+  if (!std::isfinite(loss)) throw diverged_at(next.number);
   for (const auto& worker : workers_) worker->sum_replicas();
   for (const auto& worker : workers_) worker->update(next.rate);
   context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
   busy_s_ += busy_s() - busy_before_s;
   steps_s_ += context_.node.clock().now() - began_s;
-  return count ? loss / static_cast<double>(count) : 0;
+  return count ? loss / static_cast<double>(count) : NAN;
 }
 
 // The micro-batches of one batch, forward and backward. Those that another copy of the stage
