@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "jobs/predict_cost.h"
 #include "models/sparse_model.h"
 #include "sparse/row_optimizer.h"
 
@@ -11,17 +12,25 @@ namespace tutti {
 namespace {
 
 // Where `key`, or else the table around it, was given.
-std::string place_of(const Job& job, std::string key) {
+std::string place_in(const std::map<std::string, std::string>& places, std::string key) {
   for (;;) {
-    const auto found = job.places.find(key);
-    if (found != job.places.end()) return found->second + ": ";
+    const auto found = places.find(key);
+    if (found != places.end()) return found->second + ": ";
     if (key.empty()) return "";
     const size_t dot = key.rfind('.');
     key.resize(dot == std::string::npos ? 0 : dot);
   }
 }
 
+std::string place_of(const Job& job, const std::string& key) { return place_in(job.places, key); }
+
 }  // namespace
+
+std::string placed(const std::map<std::string, std::string>& places, const std::string& key,
+                   const std::string& name, const std::string& problem) {
+  const bool named = problem.find(name) != std::string::npos;
+  return fmt::format("{}{}{}", place_in(places, key), named ? "" : name + ": ", problem);
+}
 
 void visit(Visitor& v, Job& job) {
   v.field("name", job.name, "name of the run, used for its folder");
@@ -119,21 +128,43 @@ void validate_rows(const Job& job, const Architecture& architecture) {
                   job.strategy_kind, architecture.parameter_count, job.task.model.kind, most));
 }
 
+[[noreturn]] void refuse_for_machine(const Job& job, const Architecture& architecture,
+                                     const Shortage& shortage) {
+  const double each = shortage.needed_bytes / static_cast<double>(shortage.workers);
+  const bool one = shortage.workers == 1;
+  throw ConfigError(
+      "cluster.workers",
+      fmt::format("{}{} of strategy.kind = \"{}\" {} {}{} for {} parameters, the optimizer and a "
+                  "batch, more than the {} of this machine; use a smaller task.model or "
+                  "task.global_batch{}, or simulate it (cluster.fabric = \"virtual\")",
+                  place_of(job, "cluster.workers"),
+                  one ? "a worker" : fmt::format("{} workers", shortage.workers), job.strategy_kind,
+                  one ? "needs" : "need", human_quantity(shortage.needed_bytes, Unit::kBytes),
+                  one ? "" : fmt::format(" ({} each)", human_quantity(each, Unit::kBytes)),
+                  architecture.parameter_count, human_quantity(shortage.there_bytes, Unit::kBytes),
+                  one ? "" : ", fewer cluster.workers"));
+}
+
 }  // namespace
 
 void validate_memory(const Job& job, const Architecture& architecture, size_t samples) {
-  if (job.cluster.fabric != "virtual") return;
-  const double bytes =
-      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture, samples});
-  if (bytes <= job.cluster.memory_bytes) return;
+  const auto shortage = shortage_of_memory(job, architecture, samples);
+  if (!shortage) return;
+  if (job.cluster.fabric != "virtual") refuse_for_machine(job, architecture, *shortage);
+  const bool alike = job.cluster.memory_factors.empty();
   throw ConfigError(
       "cluster.memory",
-      fmt::format("{}a worker of strategy.kind = \"{}\" needs {} for its part of {} parameters, of "
-                  "the optimizer and of a batch, more than cluster.memory = {}; raise it, or split "
+      fmt::format("{}{} of strategy.kind = \"{}\" needs {} for its part of {} parameters, of the "
+                  "optimizer and of a batch, more than cluster.memory = {}{}; raise it, or split "
                   "the model: `tutti advise` says how it would fit",
-                  place_of(job, "cluster.memory"), job.strategy_kind,
-                  human_quantity(bytes, Unit::kBytes), architecture.parameter_count,
-                  human_quantity(job.cluster.memory_bytes, Unit::kBytes)));
+                  place_of(job, "cluster.memory"),
+                  alike ? "a worker" : fmt::format("worker {}", shortage->worker),
+                  job.strategy_kind, human_quantity(shortage->needed_bytes, Unit::kBytes),
+                  architecture.parameter_count,
+                  human_quantity(job.cluster.memory_bytes, Unit::kBytes),
+                  alike ? ""
+                        : fmt::format(" leaves it with cluster.memory_factors, {}",
+                                      human_quantity(shortage->there_bytes, Unit::kBytes))));
 }
 
 Prepared prepare(const Job& job) {
@@ -146,7 +177,7 @@ Prepared prepare(const Job& job) {
     job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
     return {std::move(data), std::move(architecture)};
   } catch (const ConfigError& error) {
-    throw ConfigError(error.key(), place_of(job, error.key()) + error.what());
+    throw ConfigError(error.key(), placed(job.places, error.key(), error.key(), error.what()));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}task.data: {}", place_of(job, "task.data.path"), error.what()));
   }

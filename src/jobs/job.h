@@ -29,6 +29,12 @@ struct Job {
   std::map<std::string, std::string> places;
 };
 
+// `problem`, which is about the setting `name`, with where `key` was given and, where the text
+// lacks it, with the name: "job.toml:12: task.data.label: there is no column ...". They differ by
+// the prefix of a [[compare]] entry alone.
+std::string placed(const std::map<std::string, std::string>& places, const std::string& key,
+                   const std::string& name, const std::string& problem);
+
 // Names every setting of a job to the visitor.
 void visit(Visitor& visitor, Job& job);
 
@@ -68,6 +74,7 @@ void validate_memory(const Job& job, const Architecture& architecture, size_t sa
 // A setting as documented. `table` is empty for those outside of any.
 struct Setting {
   std::string table, key, values, preset, meaning;
+  std::string needs;  // the choices that it exists with: `cluster.fabric = "virtual"`; "": with all
 };
 std::vector<Setting> job_settings();
 // All of them as Markdown: docs/job_reference.md.

@@ -17,7 +17,11 @@ namespace {
 
 class ReferenceWriter : public Visitor {
  public:
-  const std::vector<Setting>& settings() const { return settings_; }
+  std::vector<Setting> settings() const {
+    std::vector<Setting> result = settings_;
+    for (Setting& setting : result) setting.needs = needs_of(setting.table + "." + setting.key);
+    return result;
+  }
   const std::map<std::string, std::string>& tables() const { return tables_; }
 
   void field(const char* key, bool& value, const char* help) override {
@@ -88,10 +92,25 @@ class ReferenceWriter : public Visitor {
     return text;
   }
 
+  // A choice matters to a setting that some of its alternatives do not have.
+  std::string needs_of(const std::string& name) const {
+    const auto found = seen_with_.find(name);
+    if (found == seen_with_.end()) return "";
+    std::string text;
+    for (const auto& [choice, alternatives] : found->second) {
+      if (alternatives.size() == alternatives_.at(choice)) continue;
+      text += fmt::format("{}{} = \"{}\"", text.empty() ? "" : " and ", choice,
+                          fmt::join(alternatives, "\" or \""));
+    }
+    return text;
+  }
+
   void row(const std::string& key, const std::string& values, const std::string& preset,
            const std::string& help) {
+    for (const auto& [choice, alternative] : taken_)
+      seen_with_[table_ + "." + prefix_ + key][choice].insert(alternative);
     if (!seen_.insert(prefix_ + key + "|" + values + "|" + help).second) return;
-    settings_.push_back({table_, prefix_ + key, values, preset, note_ + help});
+    settings_.push_back({table_, prefix_ + key, values, preset, note_ + help, ""});
   }
 
   void explore(const std::string& prefix, const std::function<void(Visitor&)>& inside) {
@@ -106,7 +125,10 @@ class ReferenceWriter : public Visitor {
       for (const std::string& alternative : choice.allowed) {
         forced_ = {choice.key, alternative};
         note_ = fmt::format("{}With `{} = \"{}\"`: ", outer_note, choice.key, alternative);
+        taken_.emplace_back(table_ + "." + prefix + choice.key, alternative);
+        alternatives_[taken_.back().first] = choice.allowed.size();
         inside(*this);
+        taken_.pop_back();
       }
       forced_ = {choice.key, choice.value};
       inside(*this);
@@ -124,6 +146,10 @@ class ReferenceWriter : public Visitor {
   std::set<std::string> seen_;
   std::vector<Choice> choices_;                 // of the table being explored
   std::pair<std::string, std::string> forced_;  // a choice and the alternative taken
+  // The same by whole names, with those of the tables around; and what was seen with which.
+  std::vector<std::pair<std::string, std::string>> taken_;
+  std::map<std::string, std::map<std::string, std::set<std::string>>> seen_with_;
+  std::map<std::string, size_t> alternatives_;  // how many a choice has
 };
 
 ReferenceWriter visited() {
@@ -145,8 +171,9 @@ std::string job_reference() {
       "with a unit (`\"50 us\"`, `\"1 Gbit/s\"`).\n\n";
   text += kHead;
   const ReferenceWriter writer = visited();
+  const std::vector<Setting> settings = writer.settings();
   std::string table;
-  for (const Setting& setting : writer.settings()) {
+  for (const Setting& setting : settings) {
     if (setting.table != table) {
       table = setting.table;
       text += fmt::format("\n## [{}]\n\n{}.\n\n{}", table, writer.tables().at(table), kHead);

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "fabric/outcome.h"
@@ -115,42 +117,123 @@ void add_footprint(RunRecord& record, const Job& job) {
   record.cost = cost_of(job.footprint, machines, seconds);
 }
 
-RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOptions& options,
-              const std::atomic<bool>& stop) {
-  const auto& [data, architecture] = prepared;
-  RunRecord record;
-  record.data_s = data_s;
-  record.virtual_clock = job.cluster.fabric == "virtual";
-  record.metric = architecture.classification ? "accuracy" : "mse";
-  record.higher_is_better = architecture.classification;
-  if (options.keep_files) {
-    record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
-    write_file(record.folder + "/job.toml", resolved_toml(job));
-  }
+// What a node reported of itself. Throws DataError: it may run elsewhere, and be another program.
+NodeReport report_of(const NodeOutcome& outcome, int rank, const std::string& role) {
+  NodeReport report = node_report(outcome.result);
+  if (report.rank != rank || report.role != role)
+    throw DataError(fmt::format("it reported as rank {}, a {}", report.rank, report.role));
+  const auto countable = [](auto number) {
+    constexpr int64_t kMost = int64_t{1} << 53;  // what a number in JSON counts exactly
+    return std::cmp_greater_equal(number, 0) && std::cmp_less_equal(number, kMost);
+  };
+  if (!countable(report.bytes_sent) || !countable(report.messages) || !countable(report.steps) ||
+      !countable(report.samples))
+    throw DataError("it reported numbers that cannot be");
+  return report;
+}
 
+// A report that cannot be used makes a failure of its node; the others' are kept, and the record.
+void collect_reports(RunRecord& record, const std::vector<std::string>& roles) {
+  for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
+    NodeOutcome& outcome = record.outcomes[rank];
+    const bool done = outcome.kind == NodeOutcome::Kind::kDone;
+    if (outcome.result.empty() && !done) continue;
+    try {
+      record.nodes.push_back(report_of(outcome, static_cast<int>(rank), roles[rank]));
+    } catch (const DataError& error) {
+      const std::string what =
+          fmt::format("rank {}: {}; does it run this version of tutti?", rank, error.what());
+      outcome.error = outcome.error.empty() ? what : outcome.error + "; and " + what;
+      if (!done) continue;  // its own end comes first
+      outcome.kind = NodeOutcome::Kind::kFailed;
+      outcome.exit_code = kExitInternal;
+    }
+  }
+}
+
+void leave_if(const std::atomic<bool>& stop) {
+  if (stop.load()) throw InterruptedError();
+}
+
+std::vector<NodeOutcome> nothing_started(size_t nodes) {
+  NodeOutcome outcome;
+  outcome.kind = NodeOutcome::Kind::kInterrupted;
+  outcome.exit_code = kExitInterrupted;
+  outcome.error = "interrupted before anything was started";
+  return std::vector<NodeOutcome>(nodes, outcome);
+}
+
+struct Setting {
+  Stage stage;
+  std::unique_ptr<Fabric> fabric;
+};
+
+// All that takes time before the first node is there. Throws InterruptedError between its parts,
+// which do not look at `stop` themselves.
+Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string>& roles,
+               const LaunchOptions& options, const std::string& folder,
+               const std::atomic<bool>& stop) {
+  const auto& [data, architecture] = prepared;
+  leave_if(stop);
+  const MakeModel make_model =
+      job.cluster.cost_only ? nullptr
+                            : load_models(architecture, static_cast<int>(job.cluster.threads));
+  leave_if(stop);
+  const int64_t total_steps = predicted_steps(job, data);
+  leave_if(stop);
+  const double memory_bytes = predicted_memory_bytes(job, architecture, data.splits.train.size());
+  leave_if(stop);
+  const Recruiting recruiting = recruit(job, data);
+  leave_if(stop);
+  return {Stage{.job = job,
+                .data = data,
+                .architecture = architecture,
+                .make_model = make_model,
+                .folder = folder,
+                .progress = options.progress,
+                .total_steps = total_steps,
+                .predicted_memory_bytes = memory_bytes},
+          make_fabric(job.cluster, roles, job.task.seed, recruiting)};
+}
+
+// Runs every node; the outcomes are those of an interrupted run if it does not come to that.
+void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const LaunchOptions& options,
+               const std::atomic<bool>& stop) {
+  const std::vector<std::string> roles = job.strategy->roles(job.cluster);
   const auto start = std::chrono::steady_clock::now();
-  Stage stage{.job = job,
-              .data = data,
-              .architecture = architecture,
-              .make_model = job.cluster.cost_only
-                                ? nullptr
-                                : load_models(architecture, static_cast<int>(job.cluster.threads)),
-              .folder = record.folder,
-              .progress = options.progress,
-              .total_steps = predicted_steps(job, data),
-              .predicted_memory_bytes =
-                  predicted_memory_bytes(job, architecture, data.splits.train.size())};
+  std::optional<Setting> setting;
+  try {
+    setting.emplace(set_up(job, prepared, roles, options, record.folder, stop));
+  } catch (const InterruptedError&) {
+    record.outcomes = nothing_started(roles.size());
+  }
   const double load_s = seconds_since(start);
-  const auto fabric =
-      make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed, recruit(job, data));
-  record.outcomes = fabric->run([&](Node& node) { return participate(stage, node); }, stop);
-  for (const NodeOutcome& outcome : record.outcomes)
-    if (!outcome.result.empty()) record.nodes.push_back(node_report(outcome.result));
-  const FabricFigures figures = fabric->figures();
+  FabricFigures figures;
+  if (setting) {
+    record.outcomes =
+        setting->fabric->run([&](Node& node) { return participate(setting->stage, node); }, stop);
+    figures = setting->fabric->figures();
+  }
+  collect_reports(record, roles);
   record.startup_s = load_s + figures.startup_s;
   judge(record, job);
   add_energy(record, job, figures);
   add_footprint(record, job);
+}
+
+RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOptions& options,
+              const std::atomic<bool>& stop) {
+  RunRecord record;
+  record.data_s = data_s;
+  record.virtual_clock = job.cluster.fabric == "virtual";
+  record.metric = prepared.architecture.classification ? "accuracy" : "mse";
+  record.higher_is_better = prepared.architecture.classification;
+  if (options.keep_files) {
+    record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
+    write_file(record.folder + "/job.toml", resolved_toml(job));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  run_nodes(record, job, prepared, options, stop);
   record.wall_s = data_s + seconds_since(start);
   if (!options.keep_files) return record;
   try {
@@ -166,8 +249,11 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
 
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
   const auto start = std::chrono::steady_clock::now();
+  leave_if(stop);
   const Prepared prepared = prepare(job);
+  leave_if(stop);
   validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
+  leave_if(stop);
   const double data_s = seconds_since(start);
   return run(job, prepared, data_s, options, stop);
 }

@@ -16,7 +16,8 @@ struct LaunchOptions {
   ProgressStyle progress = ProgressStyle::kNone;
 };
 
-// Throws ConfigError or DataError before anything is started; afterwards every end is a record.
+// Throws ConfigError, DataError or, when `stop` was raised, InterruptedError before the run folder
+// is made; afterwards every end is a record, also one that comes before anything was started.
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop);
 
 // The same with data that was read before: for many runs of one task.

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <optional>
 
 #include "core/bytes.h"
 #include "core/error.h"
+#include "core/finite.h"
+#include "core/units.h"
 #include "fabric/outcome.h"
 #include "jobs/diary.h"
 #include "jobs/energy.h"
@@ -117,6 +120,11 @@ class Participant {
     trained_s_ = node_.clock().now();
     note_traffic();
     watch_.enter(Phase::kOther);
+    // The last update may have gone too far, and nobody computes with it where there is no test.
+    if (knows_parameters() && !all_finite(model_->parameters()))
+      throw DivergedError(
+          "the parameters are not finite numbers after the last step; try a "
+          "smaller optimizer.lr");
   }
 
   // Servers make the rows of a sparse model as they are touched; a worker's model holds some.
@@ -182,9 +190,7 @@ class Participant {
   double reference_flops() const {
     if (!node_.clock().simulated()) return measure_reference_flops();
     const ClusterConfig& cluster = stage_.job.cluster;
-    const auto rank = static_cast<size_t>(node_.endpoint().rank());
-    const double factor = rank < cluster.speed_factors.size() ? cluster.speed_factors[rank] : 1;
-    return cluster.speed_flops * factor;
+    return cluster.speed_flops * speed_factor_of(cluster, node_.endpoint().rank());
   }
 
   // After each step: the pictures that the record shows beside its totals.
@@ -353,6 +359,15 @@ class Participant {
 
 }  // namespace
 
-std::string participate(const Stage& stage, Node& node) { return Participant(stage, node).run(); }
+std::string participate(const Stage& stage, Node& node) {
+  try {
+    return Participant(stage, node).run();
+  } catch (const std::bad_alloc&) {  // what it had is free again, so that this can be said
+    throw Error(fmt::format(
+        "rank {}: out of memory; {} were expected for each worker. Use a smaller task.model or "
+        "task.global_batch, fewer cluster.workers, or raise the limit (ulimit -v)",
+        node.endpoint().rank(), human_quantity(stage.predicted_memory_bytes, Unit::kBytes)));
+  }
+}
 
 }  // namespace tutti

@@ -1,10 +1,14 @@
 #include "jobs/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace tutti {
 namespace {
@@ -16,6 +20,25 @@ double wall_s() {
 
 constexpr double kLiveEvery_s = 0.1;
 constexpr double kLinesEvery_s = 5;
+constexpr double kFirstLineAfter_s = 1;  // so that who starts a run sees soon that it goes
+
+double interval_s(ProgressStyle style) {
+  return style == ProgressStyle::kLines ? kLinesEvery_s : kLiveEvery_s;
+}
+
+// The name of a job may be in any language: bytes that continue a character take no place.
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+size_t characters_in(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string first_characters(const std::string& text, size_t most) {
+  size_t count = 0;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (begins_character(text[i]) && ++count > most) return text.substr(0, i);
+  return text;
+}
 
 }  // namespace
 
@@ -24,47 +47,68 @@ void tell(const std::string& text) {
   std::fflush(stderr);
 }
 
+std::optional<size_t> terminal_columns(int fd) {
+  winsize size{};
+  if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 Progress::Progress(ProgressStyle style, std::string title, int64_t total_steps, std::string metric)
     : style_(style),
       title_(std::move(title)),
       total_steps_(total_steps),
       metric_(std::move(metric)),
       started_s_(wall_s()),
-      printed_s_(started_s_) {}
+      due_s_(started_s_ +
+             (style == ProgressStyle::kLines ? kFirstLineAfter_s : interval_s(style))) {}
 
 void Progress::step(const StepRow& row) {
   last_ = row;
-  if (style_ == ProgressStyle::kNone) return;
-  if (wall_s() - printed_s_ < (style_ == ProgressStyle::kLines ? kLinesEvery_s : kLiveEvery_s))
-    return;
+  if (style_ == ProgressStyle::kNone || wall_s() < due_s_) return;
   print(row);
 }
 
 void Progress::evaluation(const EvaluationRow& row) {
   quality_ = row.quality;
   if (style_ == ProgressStyle::kLive || style_ == ProgressStyle::kJson) print(last_);
-  if (style_ == ProgressStyle::kLines)
-    tell(fmt::format("{}: epoch {:.4g}, step {}: {} {:.4f}, loss {:.4f}, {:.1f} s\n", title_,
-                     row.epoch, row.step, metric_, row.quality, row.loss, row.time_s));
+  if (style_ != ProgressStyle::kLines) return;
+  const std::string measured =  // nothing, where only costs count or there are no samples for it
+      std::isnan(row.quality)
+          ? ""
+          : fmt::format(" {} {:.4f}, loss {:.4f},", metric_, row.quality, row.loss);
+  tell(fmt::format("{}: epoch {:.4g}, step {}:{} {:.1f} s\n", title_, row.epoch, row.step, measured,
+                   row.time_s));
 }
 
-void Progress::print(const StepRow& row) {
-  printed_s_ = wall_s();
-  if (style_ == ProgressStyle::kJson) return print_json(row);
-  const double elapsed = printed_s_ - started_s_;
+// What matters least goes first where a line is narrow: which run, how far, how fast; and what is
+// still too long is cut, because a line that wraps cannot be overwritten.
+std::string Progress::line_of(const StepRow& row, size_t columns) const {
+  const double elapsed = wall_s() - started_s_;
   const double left = row.step > 0 ? elapsed / static_cast<double>(row.step) *
                                          static_cast<double>(total_steps_ - row.step)
                                    : 0;
-  std::string line = fmt::format(
-      "{}: step {}/{}, loss {:.3f}, {:.0f} samples/s, {:.0f} s left", title_, row.step,
-      total_steps_, row.loss, elapsed > 0 ? static_cast<double>(row.samples) / elapsed : 0, left);
-  if (quality_ >= 0) line += fmt::format(", {} {:.4f}", metric_, quality_);
-  if (style_ == ProgressStyle::kLive) {
-    tell("\r\033[K" + line);
-    line_open_ = true;
-  } else {
-    tell(line + "\n");
-  }
+  const std::string step = fmt::format("step {}/{}, ", row.step, total_steps_);
+  std::string learnt = fmt::format("loss {:.3f}, ", row.loss);
+  if (quality_ >= 0) learnt += fmt::format("{} {:.4f}, ", metric_, quality_);
+  const std::string rate = fmt::format(
+      "{:.0f} samples/s, ", elapsed > 0 ? static_cast<double>(row.samples) / elapsed : 0);
+  const std::string rest = fmt::format("{:.0f} s left", left);
+  for (const std::string& line : {fmt::format("{}: {}{}{}{}", title_, step, learnt, rate, rest),
+                                  fmt::format("{}{}{}{}", step, learnt, rate, rest),
+                                  fmt::format("{}{}{}", learnt, rate, rest)})
+    if (characters_in(line) <= columns) return line;
+  return first_characters(learnt + rest, columns);
+}
+
+void Progress::print(const StepRow& row) {
+  due_s_ = wall_s() + interval_s(style_);
+  if (style_ == ProgressStyle::kJson) return print_json(row);
+  if (style_ != ProgressStyle::kLive)
+    return tell(line_of(row, std::numeric_limits<size_t>::max()) + "\n");
+  // Asked each time: windows change. The last column stays free, where some terminals wrap.
+  const auto columns = terminal_columns(STDERR_FILENO);
+  tell("\r\033[K" + line_of(row, columns ? *columns - 1 : std::numeric_limits<size_t>::max()));
+  line_open_ = true;
 }
 
 void Progress::print_json(const StepRow& row) {

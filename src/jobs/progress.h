@@ -2,7 +2,9 @@
 // programs: a JSON object per line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "strategies/recorder.h"
@@ -11,6 +13,10 @@ namespace tutti {
 
 // To standard error. A reader who has left, or a full disk, must not end a run.
 void tell(const std::string& text);
+
+// How many characters fit in a line of the terminal behind `fd`; nothing where it is none, or does
+// not say.
+std::optional<size_t> terminal_columns(int fd);
 
 enum class ProgressStyle { kNone, kLines, kLive, kJson };
 
@@ -23,6 +29,7 @@ class Progress {
 
  private:
   void print(const StepRow& row);
+  std::string line_of(const StepRow& row, size_t columns) const;
   void print_json(const StepRow& row);
 
   ProgressStyle style_;
@@ -30,7 +37,7 @@ class Progress {
   int64_t total_steps_;
   std::string metric_;
   double started_s_;
-  double printed_s_;
+  double due_s_;  // when the next line may come
   double quality_ = -1;
   bool line_open_ = false;
   StepRow last_;

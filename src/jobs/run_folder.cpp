@@ -1,6 +1,7 @@
 #include "jobs/run_folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,9 +9,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <optional>
+#include <span>
 
 #include "core/error.h"
+#include "core/whole_file.h"
 
 namespace tutti {
 
@@ -24,16 +29,62 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
+namespace {
+
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool is_standard_output(const struct stat& status) {
+  struct stat output {};
+  return fstat(STDOUT_FILENO, &output) == 0 && same_file(status, output);
+}
+
+// What a link stands for, also when that is not there yet.
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as in the kernel
+  fs::path result = path;
+  std::error_code failed;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(result, failed); ++i)
+    result = result.parent_path() / fs::read_symlink(result, failed);
+  return result.string();
+}
+
+bool fill(const std::string& path, std::string_view content) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return false;
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  const int reason = errno;
+  const bool closed = std::fclose(file) == 0;
+  if (!written) errno = reason;
+  return written && closed;
+}
+
+}  // namespace
+
 void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  const bool written =
-      file && std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  const bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw DataError(fmt::format("{}: cannot be written: {}", path, reason));
+  const auto there = status_of(path);
+  if (path == "-" || (there && is_standard_output(*there))) {
+    std::cout << content;  // who ends the program says whether all of it could be written
+    return;
+  }
+  const std::string target = behind_links(path);
+  const auto replaced = status_of(target);
+  // Only a regular file can be replaced by another one; a device, a pipe or a descriptor's link
+  // below /proc would be gone.
+  const bool in_place =
+      there && (!S_ISREG(there->st_mode) || !replaced || !same_file(*there, *replaced));
+  if (!in_place) {
+    WholeFile file(target);
+    file.write(std::as_bytes(std::span(content)));
+    file.publish();
+  } else if (!fill(path, content)) {
+    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   }
 }
 
@@ -56,6 +107,7 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
   if (failed || access(folder.c_str(), W_OK) != 0)
     throw ConfigError("--out", fmt::format("{}: cannot be written: {}", folder,
                                            failed ? failed.message() : std::strerror(errno)));
+  remove_leftovers(folder);  // of a run that was killed before it had begun
   return folder;
 }
 

@@ -13,7 +13,9 @@ namespace tutti {
 
 // Throws DataError naming the path and the reason.
 std::string read_file(const std::string& path);
-void write_file(const std::string& path, std::string_view content);  // beside it, then renamed
+// All of it at once (core/whole_file.h); what a link stands for, not the link. What is no regular
+// file is written as it is, and "-" and standard output by any other name go to standard output.
+void write_file(const std::string& path, std::string_view content);
 
 // Creates `path` for a new run, or "runs/<name>-<time>" when it is empty; returns it. Throws
 // ConfigError when it cannot be written or already holds a run.

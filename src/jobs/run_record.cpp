@@ -205,7 +205,7 @@ std::string summary(const RunRecord& record, Job& job) {
       text += fmt::format(", {:.4f} on test", quality.final_test);
     text += "\n";
   }
-  if (job.task.target > 0)
+  if (job.task.target > 0 && !std::isnan(quality.best))  // nothing measured, nothing missed
     text += quality.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
                                           job.task.target, quality.to_target_s, clock)
                             : fmt::format("target    {} not reached\n", job.task.target);

@@ -1,5 +1,5 @@
 // Reads the fields that components visit from a TOML table. Every value is looked up by a visited
-// field; what is left over afterwards is an unknown key, refused with the nearest known one.
+// field; what is left over afterwards is an unknown key, refused with what was probably meant.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/schema.h"
+#include "jobs/setting_hints.h"
 
 namespace tutti {
 
@@ -37,12 +38,30 @@ inline const char* type_name(const toml::node& node) {
   }
 }
 
+// Where settings come from, and what is known about each.
+struct TomlOrigin {
+  std::string file;
+  std::map<std::string, std::string> places;  // where each was given
+  std::map<std::string, std::string> bare;    // of the command line: the value as it was typed
+};
+
+// "job.toml:12"; what was set on top of a file has no line.
+inline std::string toml_place(const toml::node& node, const std::string& file) {
+  const auto line = node.source().begin.line;
+  const auto& path = node.source().path;  // of a cluster's own file
+  return line ? fmt::format("{}:{}", path ? *path : file, line) : "command line";
+}
+
+// An error that says where: those of components do not, they know their settings' names alone.
+class PlacedError : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
 class TomlReader : public Visitor {
  public:
-  using Places = std::map<std::string, std::string>;
-
-  TomlReader(const toml::table& table, std::string file, std::string prefix, Places& places)
-      : table_(table), file_(std::move(file)), prefix_(std::move(prefix)), places_(places) {}
+  TomlReader(const toml::table& table, TomlOrigin& origin, std::string prefix)
+      : table_(table), origin_(origin), prefix_(std::move(prefix)) {}
 
   void field(const char* key, bool& value, const char*) override {
     if (const toml::node* node = find(key)) value = as<bool>(key, *node, "true or false");
@@ -54,7 +73,7 @@ class TomlReader : public Visitor {
     if (const toml::node* node = find(key)) value = number(key, *node, bounds);
   }
   void field(const char* key, std::string& value, const char*) override {
-    if (const toml::node* node = find(key)) value = as<std::string>(key, *node, "text");
+    if (const toml::node* node = find(key)) value = text(key, *node);
   }
   void field(const char* key, std::vector<int64_t>& value, Bounds bounds, const char*) override {
     read_list(key, value, [&](const toml::node& node) { return integer(key, node, bounds); });
@@ -75,7 +94,8 @@ class TomlReader : public Visitor {
     } else {
       value = number(key, *node, kNotNegative);
     }
-    if (value < 0 || !std::isfinite(value)) fail(key, *node, "must not be negative");
+    if (!std::isfinite(value)) fail(key, *node, "is too large for a number; write a smaller one");
+    if (value < 0) fail(key, *node, "must not be negative");
   }
 
   void division(const char* key, Division& value, const char*) override {
@@ -102,7 +122,7 @@ class TomlReader : public Visitor {
               const char*) override {
     const toml::node* node = find(key);
     if (!node) return;
-    value = as<std::string>(key, *node, "text");
+    value = text(key, *node);
     check_choice(key, *node, value, allowed);
   }
 
@@ -141,7 +161,8 @@ class TomlReader : public Visitor {
     for (size_t i = 0; i < list->size(); ++i) {
       const toml::node& element = *list->get(i);
       if (!element.is_table()) fail(key, element, "must be a list of tables");
-      visit_table(*element.as_table(), key, [&](Visitor& visitor) { inside(visitor, i); });
+      visit_table(*element.as_table(), fmt::format("{}[{}]", key, i),
+                  [&](Visitor& visitor) { inside(visitor, i); });
     }
   }
 
@@ -149,35 +170,24 @@ class TomlReader : public Visitor {
   const toml::node* find(const char* key) {
     known_.insert(key);
     const toml::node* node = table_.get(key);
-    if (node) places_[prefix_ + key] = place(*node);
+    if (node) origin_.places[prefix_ + key] = toml_place(*node, origin_.file);
     return node;
   }
 
   void refuse_unknown() const {
     for (const auto& [key, node] : table_) {
       if (known_.count(std::string(key.str()))) continue;
-      const std::vector<std::string_view> known(known_.begin(), known_.end());
-      const std::string suggestion = nearest(key.str(), known);
-      std::string all;
-      for (const std::string& name : known_) all += (all.empty() ? "" : ", ") + name;
-      fail(std::string(key.str()), node,
-           suggestion.empty()
-               ? fmt::format("is not a setting here; known are {}", all)
-               : fmt::format("is not a setting here; did you mean '{}'?", suggestion));
+      const std::string name(key.str());
+      fail(name, node, "is not a setting here; " + hint_for(prefix_, name, known_));
     }
   }
 
  private:
-  std::string place(const toml::node& node) const {
-    const auto line = node.source().begin.line;
-    const auto& path = node.source().path;  // of a cluster's own file
-    return line ? fmt::format("{}:{}", path ? *path : file_, line) : "command line";
-  }
-
   [[noreturn]] void fail(const std::string& key, const toml::node& node,
                          const std::string& problem) const {
     const std::string path = prefix_ + key;
-    throw ConfigError(path, fmt::format("{}: {} {}", place(node), path, problem));
+    throw PlacedError(path,
+                      fmt::format("{}: {} {}", toml_place(node, origin_.file), path, problem));
   }
 
   template <class T>
@@ -185,6 +195,13 @@ class TomlReader : public Visitor {
     const auto value = node.value_exact<T>();
     if (!value) fail(key, node, fmt::format("must be {}, not {}", wanted, type_name(node)));
     return *value;
+  }
+
+  // On a command line nobody quotes: --set name=2024 is a text where a text is wanted.
+  std::string text(const char* key, const toml::node& node) const {
+    const auto typed = origin_.bare.find(prefix_ + key);
+    if (node.is_value() && !node.is_string() && typed != origin_.bare.end()) return typed->second;
+    return as<std::string>(key, node, "text");
   }
 
   void check_bounds(const char* key, const toml::node& node, double value, Bounds bounds) const {
@@ -207,7 +224,9 @@ class TomlReader : public Visitor {
   double number(const char* key, const toml::node& node, Bounds bounds) const {
     if (!node.is_number())
       fail(key, node, fmt::format("must be a number, not {}", type_name(node)));
-    const double value = *node.value<double>();
+    // Not node.value<double>(): it is empty for a whole number that no double equals.
+    const double value = node.is_integer() ? static_cast<double>(node.as_integer()->get())
+                                           : node.as_floating_point()->get();
     check_bounds(key, node, value, bounds);
     return value;
   }
@@ -233,17 +252,16 @@ class TomlReader : public Visitor {
                      suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ", all));
   }
 
-  void visit_table(const toml::table& table, const char* key,
+  void visit_table(const toml::table& table, const std::string& key,
                    const std::function<void(Visitor&)>& inside) const {
-    TomlReader reader(table, file_, prefix_ + key + ".", places_);
+    TomlReader reader(table, origin_, prefix_ + key + ".");
     inside(reader);
     reader.refuse_unknown();
   }
 
   const toml::table& table_;
-  std::string file_;
+  TomlOrigin& origin_;
   std::string prefix_;
-  Places& places_;
   std::set<std::string> known_;
 };
 

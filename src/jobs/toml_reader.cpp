@@ -8,13 +8,14 @@
 #include "core/error.h"
 #include "data/paths.h"
 #include "jobs/job.h"
+#include "jobs/run_folder.h"
 #include "jobs/toml_fields.h"
 
 namespace tutti {
 namespace {
 
 // Sets one "a.b=value": the value is TOML, or plain text when it is not.
-void apply_override(toml::table& root, const std::string& text) {
+void apply_override(toml::table& root, const std::string& text, TomlOrigin& origin) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     throw ConfigError(text, fmt::format("--set {}: write it as key=value, e.g. "
@@ -27,8 +28,11 @@ void apply_override(toml::table& root, const std::string& text) {
   } catch (const toml::parse_error&) {
     parsed.insert_or_assign("value", value);
   }
+  const std::string key = text.substr(0, equals);
+  std::erase_if(origin.bare, [&](const auto& other) { return other.first.starts_with(key + "."); });
+  origin.bare[key] = value;
   toml::table* table = &root;
-  std::stringstream path(text.substr(0, equals));
+  std::stringstream path(key);
   std::string part;
   std::vector<std::string> parts;
   while (std::getline(path, part, '.')) parts.push_back(part);
@@ -70,35 +74,57 @@ Job copy_of(const Job& job) {
   Job copy = job;
   copy.compare.clear();
   const toml::table settings = toml::parse(resolved_toml(copy));
-  TomlReader::Places unused;
+  TomlOrigin unused;
   Job read;
-  TomlReader reader(settings, "", "", unused);
+  TomlReader reader(settings, unused, "");
   visit(reader, read);
   copy.strategy = read.strategy;
   return copy;
 }
 
+// Reads what is given over what `job` has. Leaves unknown keys to the caller.
+void read_over(Job& job, TomlReader& reader, const TomlOrigin& origin, const std::string& prefix) {
+  try {
+    visit(reader, job);
+  } catch (const PlacedError&) {
+    throw;
+  } catch (const ConfigError& error) {  // a component's own, about a value of several parts
+    throw ConfigError(error.key(),
+                      placed(origin.places, prefix + error.key(), error.key(), error.what()));
+  }
+  resolve_paths(job);
+}
+
+// Who names no number of workers gets as many as the strategy is for: one alone, or the default.
+void choose_workers(Job& job, const std::string& strategy_before) {
+  if (job.places.contains("cluster.workers")) return;
+  if (job.strategy_kind == "solo" && strategy_before == "solo")
+    job.cluster.workers = 1;
+  else if (job.strategy_kind == "solo")
+    job.strategy->fit(job.cluster);  // with what the cluster says of each worker
+  else if (strategy_before == "solo" && job.cluster.workers == 1)
+    job.cluster.workers = ClusterConfig{}.workers;
+}
+
 // The job with what `changes` says put on top of it.
-Job overlay(const Job& job, const toml::table& changes, const std::string& file,
+Job overlay(const Job& job, const toml::table& changes, TomlOrigin& origin,
             const std::string& prefix) {
   Job result = copy_of(job);
   // A list replaces the one before: merged element by element it would say something else.
   if (changes["cluster"]["stragglers"]) result.cluster.stragglers.clear();
   if (changes["cluster"]["faults"]) result.cluster.faults.clear();
-  TomlReader::Places places;
-  TomlReader reader(changes, file, prefix, places);
-  visit(reader, result);
+  TomlReader reader(changes, origin, prefix);
+  read_over(result, reader, origin, prefix);
   reader.refuse_unknown();
-  for (const auto& [key, place] : places) result.places[key.substr(prefix.size())] = place;
-  resolve_paths(result);
+  for (const auto& [key, place] : origin.places) result.places[key.substr(prefix.size())] = place;
+  if (!job.places.empty()) choose_workers(result, job.strategy_kind);
   return result;
 }
 
 // Reads the [[compare]] entries: each is `job` with its own settings on top.
 void read_entries(Job& job, const toml::node& node, const std::string& file) {
   const auto fail = [&](const toml::node& where, const std::string& problem) {
-    throw ConfigError("compare",
-                      fmt::format("{}:{}: compare {}", file, where.source().begin.line, problem));
+    throw ConfigError("compare", fmt::format("{}: compare {}", toml_place(where, file), problem));
   };
   const toml::array* list = node.as_array();
   if (!list) return fail(node, "must be a list of tables: write [[compare]]");
@@ -106,7 +132,8 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
     const toml::table* table = element.as_table();
     if (!table) return fail(element, "must be a list of tables: write [[compare]]");
     if (!table->contains("name")) return fail(element, "needs a name: add name = \"...\"");
-    Job entry = overlay(job, *table, file, "compare.");
+    TomlOrigin origin{.file = file, .places = {}, .bare = {}};
+    Job entry = overlay(job, *table, origin, "compare.");
     for (const Job& other : job.compare)
       if (other.name == entry.name)
         return fail(element, fmt::format("has two entries named \"{}\"", entry.name));
@@ -114,25 +141,30 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
   }
 }
 
-void read_settings(const toml::table& root, const std::string& file, Job& job) {
-  job.places[""] = file;
-  TomlReader reader(root, file, "", job.places);
-  visit(reader, job);
+void read_settings(const toml::table& root, TomlOrigin& origin, Job& job) {
+  origin.places[""] = origin.file;
+  TomlReader reader(root, origin, "");
+  read_over(job, reader, origin, "");
   const toml::node* entries = reader.find("compare");
   reader.refuse_unknown();
-  resolve_paths(job);
-  if (entries) read_entries(job, *entries, file);
+  job.places = origin.places;
+  choose_workers(job, job.strategy_kind);
+  if (entries) read_entries(job, *entries, origin.file);
 }
 
 toml::table read_table(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored))
+  if (std::filesystem::is_directory(path, ignored))
+    throw ConfigError("", fmt::format("{}: is a directory; name a file in it", path));
+  if (!std::filesystem::exists(path, ignored))
     throw ConfigError("", fmt::format("{}: there is no such file", path));
   try {
-    return toml::parse_file(path);
+    return toml::parse(read_file(path), path);
   } catch (const toml::parse_error& error) {
     throw ConfigError(
         "", fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
+  } catch (const DataError& error) {
+    throw ConfigError("", error.what());
   }
 }
 
@@ -140,14 +172,16 @@ toml::table read_table(const std::string& path) {
 
 Job with_settings(const Job& job, const std::vector<std::string>& settings) {
   toml::table changes;
-  for (const std::string& text : settings) apply_override(changes, text);
-  return overlay(job, changes, "", "");
+  TomlOrigin origin;
+  for (const std::string& text : settings) apply_override(changes, text, origin);
+  return overlay(job, changes, origin, "");
 }
 
 Job parse_job(const std::string& text, const std::string& file) {
   Job job;
+  TomlOrigin origin{.file = file, .places = {}, .bare = {}};
   try {
-    read_settings(toml::parse(text), file, job);
+    read_settings(toml::parse(text), origin, job);
   } catch (const toml::parse_error& error) {
     throw ConfigError(
         "", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
@@ -168,7 +202,7 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides,
              const std::string& cluster_path) {
   Job job;
   toml::table root;
-  const std::string file = path.empty() ? "command line" : path;
+  TomlOrigin origin{.file = path.empty() ? "command line" : path, .places = {}, .bare = {}};
   if (!path.empty()) {
     root = read_table(path);
     job.name = std::filesystem::path(path).stem().string();
@@ -181,8 +215,8 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides,
       throw ConfigError("cluster", fmt::format("{}: there is no [cluster] in it", cluster_path));
     root.insert_or_assign("cluster", std::move(*cluster->as_table()));  // a copy forgets its lines
   }
-  for (const std::string& text : overrides) apply_override(root, text);
-  read_settings(root, file, job);
+  for (const std::string& text : overrides) apply_override(root, text, origin);
+  read_settings(root, origin, job);
   return job;
 }
 

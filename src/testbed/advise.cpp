@@ -119,7 +119,7 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
     choice.step = simulate_steps(choice.job, prepared, stop);
     choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
-    choice.fits = choice.memory_bytes <= choice.job.cluster.memory_bytes;
+    choice.fits = !shortage_of_memory(choice.job, prepared.architecture);
     choices.push_back(std::move(choice));
   }
   find_learning(choices, prepared, options.seeds, announce, stop);

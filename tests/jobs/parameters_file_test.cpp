@@ -58,6 +58,11 @@ class ParametersFile : public testing::Test {
       return false;
     }
   }
+  const Parameter& parameter(const std::string& name) const {
+    for (const Parameter& each : architecture_.parameters)
+      if (each.name == name) return each;
+    throw DataError("there is no parameter " + name);
+  }
   json header() const {
     uint64_t length = 0;
     std::memcpy(&length, whole_.data(), sizeof length);
@@ -109,6 +114,58 @@ TEST_F(ParametersFile, IsASafetensorsFile) {
   EXPECT_EQ(length % 8, 0u);
   EXPECT_EQ(sizeof length + length + end, whole_.size());
   EXPECT_EQ(table.at("conv1.weight").at("shape"), (json{2, 1, 5, 5}));
+}
+
+// Where PyTorch has the value of output o, input i, row h, column w, the file has the one that lies
+// at o, h, w, i in memory.
+TEST_F(ParametersFile, HoldsConvolutionsInPytorchsOrder) {
+  const json table = header();
+  uint64_t length = 0;
+  std::memcpy(&length, whole_.data(), sizeof length);
+  for (const char* name : {"conv1.weight", "conv2.weight"}) {
+    const json& entry = table.at(name);
+    const auto shape = entry.at("shape").get<std::vector<size_t>>();
+    ASSERT_EQ(shape.size(), 4u);
+    const size_t inputs = shape[1], height = shape[2], width = shape[3];
+    const size_t from = sizeof length + length + entry.at("data_offsets")[0].get<size_t>();
+    const size_t begin = parameter(name).range.begin;
+    for (size_t o = 0; o < shape[0]; ++o)
+      for (size_t i = 0; i < inputs; ++i)
+        for (size_t h = 0; h < height; ++h)
+          for (size_t w = 0; w < width; ++w) {
+            const size_t in_file = ((o * inputs + i) * height + h) * width + w;
+            const size_t in_memory = ((o * height + h) * width + w) * inputs + i;
+            EXPECT_EQ(std::memcmp(whole_.data() + from + in_file * sizeof(float),
+                                  &values_[begin + in_memory], sizeof(float)),
+                      0)
+                << name << " at " << o << ", " << i << ", " << h << ", " << w;
+          }
+  }
+}
+
+// The same values in PyTorch's order and with the last parameter first: another memory, the same
+// model, the same checksum.
+TEST_F(ParametersFile, ChecksumDoesNotDependOnTheLayoutInMemory) {
+  Architecture other = architecture_;
+  std::vector<float> moved(values_.size());
+  size_t begin = values_.size();
+  for (size_t p = 0; p < other.parameters.size(); ++p) {
+    const Parameter& old = architecture_.parameters[p];
+    begin -= old.range.size();
+    other.parameters[p].range = {begin, begin + old.range.size()};
+    other.parameters[p].channels_last = false;
+    const auto inputs = static_cast<size_t>(old.channels_last ? old.shape[1] : 1);
+    const size_t pixels =
+        old.channels_last ? static_cast<size_t>(old.shape[2] * old.shape[3]) : old.range.size();
+    for (size_t k = 0; k < old.range.size(); ++k) {
+      const size_t o = k / (inputs * pixels), i = k / pixels % inputs, pixel = k % pixels;
+      moved[begin + k] = values_[old.range.begin + (o * pixels + pixel) * inputs + i];
+    }
+  }
+  EXPECT_NE(moved, values_);
+  EXPECT_EQ(parameters_sha256(other, moved), parameters_sha256(architecture_, values_));
+  std::swap(moved[begin], moved[begin + 1]);  // of the last one: order counts within a parameter
+  EXPECT_NE(parameters_sha256(other, moved), parameters_sha256(architecture_, values_));
 }
 
 TEST_F(ParametersFile, ATruncatedFileIsRefused) {

@@ -115,6 +115,11 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(wall["time"]["total_s"], 11.5);          // of the slowest
   EXPECT_EQ(wall["time"]["cpu_s"], 8);               // of all
   EXPECT_DOUBLE_EQ(wall["time"]["compute_s"], 1.1);  // mean
+  EXPECT_DOUBLE_EQ(wall["time"]["communicate_s"], 2.2);
+  EXPECT_DOUBLE_EQ(wall["time"]["aggregate_s"], 0.3);
+  EXPECT_DOUBLE_EQ(wall["time"]["wait_s"], 1.0 / 3);
+  EXPECT_EQ(wall["time"]["startup_s"], 0.25);
+  EXPECT_EQ(wall["energy"]["joules"], 12);
   EXPECT_DOUBLE_EQ(wall["utilisation"], 2 * 1.4 / 21);
   EXPECT_EQ(wall["steps"], 100);
   EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11);
@@ -144,6 +149,17 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(simulated["time"]["to_target_s"], 3.0);
   EXPECT_EQ(simulated["time"]["total_s"], 11);
   EXPECT_EQ(simulated["obtained"], "simulated");
+}
+
+// A target that nobody measured against was not missed either.
+TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
+  Job job = load_job("", {"task.target=0.95"});
+  RunRecord record;
+  record.status = "done";
+  record.nodes = {example(0)};
+  EXPECT_NE(summary(record, job).find("target    0.95 not reached"), std::string::npos);
+  record.nodes.front().evaluations.clear();
+  EXPECT_EQ(summary(record, job).find("target"), std::string::npos);
 }
 
 TEST(RunRecord, LowerIsBetterForErrors) {

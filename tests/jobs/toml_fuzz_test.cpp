@@ -16,7 +16,7 @@ using namespace testing_support;
 class TomlFuzz : public testing::Test {
  protected:
   TomlFuzz() {
-    for (const auto& entry : std::filesystem::directory_iterator(TUTTI_SOURCE "/recipes"))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(TUTTI_SOURCE "/recipes"))
       if (entry.path().extension() == ".toml") recipes_.push_back(read_file(entry.path().string()));
   }
   Job load(const std::string& text) {

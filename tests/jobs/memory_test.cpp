@@ -1,0 +1,91 @@
+// What does not fit is refused before anything starts: with the largest batch of a schedule, and on
+// the node that has too little.
+#include <gtest/gtest.h>
+
+#include "jobs/predict_cost.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+Settings virtual_mlp(const std::string& strategy) {
+  return small_mlp("[64, 64, 64]") + Settings{"cluster.fabric=virtual", "cluster.workers=4",
+                                              "task.epochs=4", "strategy.kind=" + strategy};
+}
+
+std::optional<Shortage> shortage(const Settings& settings) {
+  const Job job = load_job("", settings);
+  const Prepared prepared = prepare(job);
+  return shortage_of_memory(job, prepared.architecture, prepared.data.splits.train.size());
+}
+
+double needed(const Settings& settings) {
+  const Job job = load_job("", settings);
+  const Prepared prepared = prepare(job);
+  return predicted_memory_bytes(job, prepared.architecture, prepared.data.splits.train.size());
+}
+
+std::string refused(const Settings& settings) {
+  const Job job = load_job("", settings);
+  const Prepared prepared = prepare(job);
+  try {
+    validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Memory, OfAGrowingBatchIsThatOfTheLargest) {
+  const Settings job = virtual_mlp("allreduce");
+  const Settings grows = {"optimizer.schedule=grow_batch", "optimizer.step_factor=0.5"};
+  // 37, 74, 148, 296 samples; and no more than there are, 389.
+  EXPECT_EQ(needed(job + grows), needed(job + Settings{"task.global_batch=296"}));
+  EXPECT_EQ(needed(job + grows + Settings{"task.epochs=9"}),
+            needed(job + Settings{"task.global_batch=389"}));
+  EXPECT_GT(needed(job + grows), needed(job));
+}
+
+TEST(Memory, IsThatOfEachNode) {
+  const Settings job = virtual_mlp("allreduce");
+  const auto bytes = static_cast<int64_t>(needed(job));
+  const Settings twice = {"cluster.memory=" + std::to_string(2 * bytes) + " B"};
+  EXPECT_FALSE(shortage(job + twice));
+  EXPECT_FALSE(shortage(job + twice + Settings{"cluster.memory_factors=[1, 1, 0.51, 1]"}));
+  const auto third = shortage(job + twice + Settings{"cluster.memory_factors=[1, 1, 0.25, 1]"});
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->worker, 2);
+  EXPECT_EQ(third->there_bytes, static_cast<double>(2 * bytes) * 0.25);
+  const std::string why = refused(job + twice + Settings{"cluster.memory_factors=[1, 1, 0.25, 1]"});
+  EXPECT_NE(why.find("worker 2 "), std::string::npos) << why;
+  EXPECT_NE(why.find("cluster.memory_factors"), std::string::npos) << why;
+}
+
+// The first stage goes to a node with little memory: the planner gives it fewer layers.
+TEST(Memory, DecidesWhereAPipelineIsCut) {
+  const Settings job = small_mlp("[64, 64, 64, 64, 64, 64]") +
+                       Settings{"cluster.fabric=virtual", "cluster.workers=2",
+                                "strategy.kind=pipeline", "strategy.micro_batches=4"};
+  const auto layers_of_first = [&](const Settings& more) {
+    const Job loaded = load_job("", job + more);
+    const Prepared prepared = prepare(loaded);
+    const Plan plan{loaded.task, loaded.cluster, loaded.optimizer, prepared.architecture};
+    return loaded.strategy->layers_of(plan, 0).at(0).size();
+  };
+  const auto bytes = static_cast<int64_t>(needed(job));
+  const Settings enough = {"cluster.memory=" + std::to_string(2 * bytes) + " B"};
+  const Settings uneven = enough + Settings{"cluster.memory_factors=[0.3, 1]"};
+  EXPECT_LT(layers_of_first(uneven), layers_of_first(enough));
+  EXPECT_FALSE(shortage(job + uneven));
+}
+
+TEST(Memory, FactorsAreOnePerWorker) {
+  EXPECT_NE(refusal(virtual_mlp("allreduce") + Settings{"cluster.memory_factors=[1, 1]"})
+                .find("cluster.memory_factors has 2 entries"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,188 @@
+// What settings become: exact values, defaults that follow from others, and refusals that say
+// where a setting was given, which it is and what was probably meant.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "jobs/run_folder.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+// Why the job is refused when it is read or, with its data, checked.
+std::string problem_of(const std::string& path, const Settings& settings) {
+  try {
+    prepare(load_job(path, settings));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class SettingsOfAFile : public testing::Test {
+ protected:
+  std::string problem(const std::string& text, const Settings& settings = {}) {
+    write_file(file_, text);
+    return problem_of(file_, settings);
+  }
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_ / "job.toml";
+};
+
+// Each is a whole number that no double equals.
+TEST(Settings, WholeNumbersBecomeTheNearestDouble) {
+  for (const int64_t number : {9007199254740993, -9007199254740993, 9223372036854775807}) {
+    const auto wanted = static_cast<double>(number);
+    const std::string text = std::to_string(number);
+    if (number > 0) {
+      const Job job =
+          load_job("", {"cluster.fabric=virtual", "cluster.memory_bandwidth=" + text,
+                        "cluster.speed_factors=[1, " + text + "]", "optimizer.lr=" + text});
+      EXPECT_EQ(job.cluster.memory_bandwidth, wanted);
+      EXPECT_EQ(job.cluster.speed_factors, (std::vector<double>{1, wanted}));
+      EXPECT_EQ(job.optimizer.lr, wanted);
+    } else {
+      EXPECT_NE(problem_of("", {"optimizer.lr=" + text}).find("must be more than 0"),
+                std::string::npos);
+    }
+  }
+}
+
+TEST(Settings, OneWorkerAloneUnlessTheJobSaysOtherwise) {
+  const auto workers = [](const Settings& settings) {
+    return load_job("", settings).cluster.workers;
+  };
+  EXPECT_EQ(workers({}), 2);
+  EXPECT_EQ(workers({"strategy.kind=solo"}), 1);
+  EXPECT_EQ(workers({"strategy.kind=solo", "cluster.workers=3"}), 3) << "then it is refused";
+  EXPECT_EQ(workers({"strategy.kind=solo", "cluster.fabric=virtual"}), 1);
+  const Job solo = load_job("", {"strategy.kind=solo"});
+  EXPECT_EQ(with_settings(solo, {"strategy.kind=allreduce"}).cluster.workers, 2);
+  EXPECT_EQ(with_settings(solo, {"task.seed=3"}).cluster.workers, 1);
+  Job pair = load_job("", {"cluster.fabric=virtual", "cluster.speed_factors=[1, 0.5]"});
+  EXPECT_EQ(with_settings(pair, {"strategy.kind=solo"}).cluster.speed_factors.size(), 1u);
+  pair.cluster.workers = 4;  // by a program, not by a file
+  EXPECT_EQ(with_settings(pair, {"task.seed=3"}).cluster.workers, 4);
+}
+
+TEST_F(SettingsOfAFile, AnEntryAloneHasOneWorker) {
+  write_file(file_,
+             "[[compare]]\nname = \"a\"\nstrategy.kind = \"solo\"\n"
+             "[[compare]]\nname = \"b\"\nstrategy.topology = \"tree\"\n");
+  const Job job = load_job(file_, {});
+  ASSERT_EQ(job.compare.size(), 2u);
+  EXPECT_EQ(job.compare[0].cluster.workers, 1);
+  EXPECT_EQ(job.compare[1].cluster.workers, 2);
+}
+
+// Nobody quotes on a command line. A file says what it means.
+TEST_F(SettingsOfAFile, BareWordsOfTheCommandLineAreTexts) {
+  for (const std::string name : {"2024", "1.50", "true", "1e3", "2024-05-01", "x"})
+    EXPECT_EQ(load_job("", {"name=" + name}).name, name);
+  EXPECT_EQ(load_job("", {"name='3'"}).name, "3");
+  EXPECT_EQ(with_settings(load_job("", {}), {"name=007"}).name, "007");
+  const std::string csv = "task.data.kind=csv";
+  EXPECT_EQ(load_job("", {csv, "task.data.label=3"}).task.data.label, "3");
+  EXPECT_EQ(load_job("", {csv, "task.data.label=3", "task.data.label=4"}).task.data.label, "4");
+  EXPECT_EQ(problem("name = 2024\n"), file_ + ":1: name must be text, not a whole number");
+  EXPECT_EQ(problem_of("", {"name=[1]"}), "command line: name must be text, not a list");
+  EXPECT_EQ(problem_of("", {"task.data.label=3", "task.data={kind=\"csv\", label=3}"}),
+            "command line: task.data.label must be text, not a whole number");
+  EXPECT_EQ(problem_of("", {"cluster.workers=many"}),
+            "command line: cluster.workers must be a whole number, not text");
+}
+
+TEST_F(SettingsOfAFile, AnElementOfAListIsTheOneAtFault) {
+  const std::string task =
+      "[task]\ndata = { kind = \"synthetic-classes\", samples = 400 }\nmodel = \"logistic\"\n"
+      "[cluster]\nfabric = \"virtual\"\n";
+  EXPECT_EQ(problem(task + "[[cluster.stragglers]]\nnode = 7\n[[cluster.stragglers]]\nnode = 1\n"),
+            file_ +
+                ":7: cluster.stragglers[0].node names node 7, but nodes are 0 to 1; name one of "
+                "them, or raise cluster.workers");
+  EXPECT_TRUE(problem(task + "[[cluster.faults]]\nnodes = [0]\n[[cluster.faults]]\nnodes = [2]\n")
+                  .starts_with(file_ + ":9: cluster.faults[1].nodes names node 2"));
+  EXPECT_TRUE(problem(task + "[[cluster.faults]]\nnodes = []\n[[cluster.faults]]\nnodes = [0]\n")
+                  .starts_with(file_ + ":7: cluster.faults[0].nodes is empty"));
+}
+
+// Components check what bounds cannot say, and know nothing of files.
+TEST_F(SettingsOfAFile, WhatComponentsRefuseHasAPlaceAndAName) {
+  EXPECT_TRUE(problem("[task]\nmodel = { kind = \"mlp\", hidden = [] }\n")
+                  .starts_with(file_ + ":2: task.model.hidden is empty"));
+  EXPECT_TRUE(problem("[task]\nmodel = { kind = \"lenet\", channels = [] }\n")
+                  .starts_with(file_ + ":2: task.model.channels is empty"));
+  EXPECT_TRUE(problem("[[compare]]\nname = \"a\"\n"
+                      "task.model = { kind = \"mlp\", hidden = [] }\n")
+                  .starts_with(file_ + ":3: task.model.hidden is empty"));
+  write_file(folder_ / "one.csv", "a,b,c\n1,2,x\n3,4,x\n5,6,x\n7,8,x\n");
+  const std::string csv =
+      "[task]\ndata = { kind = \"csv\", path = \"one.csv\" }\nglobal_batch = 2\n";
+  EXPECT_TRUE(problem(csv, {"task.data.label=z"})
+                  .starts_with("command line: task.data.label: " + (folder_ / "one.csv") +
+                               ": there is no column 'z'"));
+  EXPECT_TRUE(problem(csv).starts_with(file_ + ":2: task.data: the data has 1 classes"));
+}
+
+TEST_F(SettingsOfAFile, RefusalsOfWhatHasNoLine) {
+  EXPECT_EQ(problem("", {"compare=3"}),
+            "command line: compare must be a list of tables: write [[compare]]");
+  EXPECT_EQ(problem("", {"compare=[{}]"}),
+            "command line: compare needs a name: add name = \"...\"");
+  EXPECT_EQ(problem_of(folder_.path(), {}), folder_.path() + ": is a directory; name a file in it");
+  EXPECT_EQ(problem_of(folder_ / "none", {}), folder_ / "none" + ": there is no such file");
+}
+
+TEST(Settings, QuantitiesThatNoNumberHolds) {
+  const auto problem = [](const std::string& text) {
+    return problem_of("", {"cluster.fabric=virtual", "cluster.bandwidth=\"" + text + "\""});
+  };
+  EXPECT_NE(problem("1e300 GB/s").find("cluster.bandwidth is too large"), std::string::npos);
+  EXPECT_NE(problem("1e999 B/s").find("than a number can be"), std::string::npos);
+  EXPECT_NE(problem("-1 B/s").find("cluster.bandwidth must not be negative"), std::string::npos);
+}
+
+TEST(Settings, UnknownOnesAreLookedForInAllTables) {
+  const auto hint = [](const std::string& setting) {
+    const std::string text = problem_of("", {setting});
+    const std::string middle = " is not a setting here; ";
+    const size_t found = text.find(middle);
+    return found == std::string::npos ? text : text.substr(found + middle.size());
+  };
+  EXPECT_EQ(hint("lr=3"), "did you mean 'optimizer.lr'?");
+  EXPECT_EQ(hint("epochs=3"), "did you mean 'task.epochs'?");
+  EXPECT_EQ(hint("workers=4"), "did you mean 'cluster.workers'?");
+  EXPECT_EQ(hint("worker=4"), "did you mean 'cluster.workers'?");
+  EXPECT_EQ(hint("task.lr=3"), "did you mean 'optimizer.lr'?");
+  EXPECT_EQ(hint("task.epoch=3"), "did you mean 'epochs'?") << "the own table first";
+  EXPECT_EQ(hint("kind=3"), "did you mean 'optimizer.kind' or 'strategy.kind'?");
+  for (const char* odd : {"[=3", "]=3", "a[=3", "[]=3", "cluster.[=3"})  // no index of a list
+    EXPECT_NE(hint(odd), "") << odd;
+  EXPECT_EQ(hint("qqqqqq=3"),
+            "known are cluster, compare, footprint, name, optimizer, strategy, task");
+}
+
+TEST(Settings, ThoseOfAnotherChoiceSayWhichOne) {
+  const auto hint = [](const Settings& settings) {
+    const std::string text = problem_of("", settings);
+    return text.substr(std::min(text.size(), text.find("; ") + 2));
+  };
+  EXPECT_EQ(hint({"cluster.bandwidth=3"}), "it needs cluster.fabric = \"virtual\"");
+  EXPECT_EQ(hint({"cluster.fabric=virtual", "cluster.listen=x"}),
+            "it needs cluster.fabric = \"process\"");
+  EXPECT_EQ(hint({"optimizer.momentum=0.5"}),
+            "it needs optimizer.kind = \"momentum\" or \"nesterov\"");
+  EXPECT_EQ(hint({"strategy.staleness=3"}), "it needs strategy.kind = \"parameter_server\"");
+  EXPECT_EQ(hint({"task.model.hiden=[3]", "task.model.kind=logistic"}),
+            "did you mean 'task.model.hidden'? It needs task.model.kind = \"lenet\" or \"mlp\"");
+  EXPECT_EQ(hint({"cluster.fabric=virtual", "cluster.stragglers=[{probability=0.5}]"}),
+            "it needs cluster.fabric = \"virtual\" and cluster.stragglers.kind = \"random\"");
+  EXPECT_EQ(hint({"compare=[{name=\"a\", cluster={bandwidth=3}}]"}),
+            "it needs cluster.fabric = \"virtual\"");
+}
+
+}  // namespace
+}  // namespace tutti
