@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "jobs/progress.h"
 #include "jobs/run_record.h"
@@ -17,7 +18,7 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   const Announce announce = [&](const std::string& what) {
     if (!options.quiet) tell(live ? "\r\033[K" + what : what + "\n");
   };
-  const nlohmann::json advice = advise(load_job(options.job, options.sets),
+  const nlohmann::json advice = advise(load_job(job_file(options.job), options.sets),
                                        {.cluster = options.cluster,
                                         .strategies = options.strategies,
                                         .seeds = options.seeds,

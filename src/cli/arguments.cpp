@@ -1,7 +1,6 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,16 +16,20 @@ constexpr size_t kColumns = 100;  // where nothing says how wide the reader's pa
 
 }  // namespace
 
+const std::string& job_file(const std::string& name) {
+  if (name.empty())
+    throw ConfigError("JOB", "JOB is empty: name a job file, such as recipes/demo.toml");
+  return name;
+}
+
 Job job_of(const JobOptions& options) {
-  return load_job(options.job, options.sets,
+  return load_job(job_file(options.job), options.sets,
                   options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
 }
 
 size_t columns_of(int fd) {
-  winsize size{};
-  return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20
-             ? std::min<size_t>(size.ws_col, kColumns)
-             : kColumns;
+  const size_t columns = terminal_columns(fd).value_or(kColumns);
+  return columns >= 20 ? std::min(columns, kColumns) : kColumns;
 }
 
 std::vector<uint64_t> seeds_of(const std::vector<std::string>& words) {

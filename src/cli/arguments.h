@@ -12,6 +12,10 @@
 
 namespace tutti {
 
+// The name of a job file as it was given. Throws ConfigError when it is empty, as `train "$JOB"`
+// may make it: load_job() would take the default job.
+const std::string& job_file(const std::string& name);
+
 // The job file, on the cluster that was asked for, with the settings given.
 Job job_of(const JobOptions& options);
 

@@ -8,13 +8,20 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "fabric/fabric.h"
 
 namespace tutti {
 
 double median(std::vector<double> values);
 
-// Standard output of a command, or "" when it could not be run; its errors go to standard error.
-std::string output_of(const std::string& command);
+// A program and its arguments. No shell reads them: folders may be called anything.
+using Words = std::vector<std::string>;
+
+// Standard output of commands that run at once, each "" when it failed; their errors go to standard
+// error. Ends them and throws InterruptedError when `stop` says so.
+std::vector<std::string> outputs_of(const std::vector<Words>& commands,
+                                    const std::atomic<bool>& stop);
+std::string output_of(const Words& command, const std::atomic<bool>& stop);
 
 // Where the program and the peers lie.
 std::string program_folder();
@@ -33,20 +40,27 @@ class TemporaryFolder {
 };
 
 // The command that trains the default job with these settings, in folder `run` below `folder`.
-std::string train_command(const TemporaryFolder& folder, const std::string& run,
-                          const std::vector<std::string>& sets);
+Words train_command(const TemporaryFolder& folder, const std::string& run,
+                    const std::vector<std::string>& sets);
 
 // The record that such a command printed. Throws when the run did not end well.
 nlohmann::json record_in(const std::string& output);
 
 // Samples/s of the task that `bench train` measures: LeNet on Fashion-MNIST.
-double lenet_rate(const std::vector<std::string>& sets);
+double lenet_rate(const std::vector<std::string>& sets, const std::atomic<bool>& stop);
 
 // Whether --only names it, or names nothing.
 bool wanted(const BenchOptions& options, std::string_view what);
 
 // A line on standard error unless quiet: benchmarks take minutes.
 void say(const BenchOptions& options, const std::string& text);
+
+// Half a benchmark is none. Throws InterruptedError.
+void leave_if_stopped(const std::atomic<bool>& stop);
+// What nodes must have come to before their figures count; `what` names the benchmark. Throws
+// InterruptedError, or Error with what the first that failed says.
+void require_all_done(const std::vector<NodeOutcome>& outcomes, const std::string& what,
+                      const std::atomic<bool>& stop);
 
 // Each returns the list that --json prints, and prints its table unless options.json.
 nlohmann::json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop);
@@ -58,6 +72,6 @@ nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop);
-nlohmann::json bench_startup(const BenchOptions& options);
+nlohmann::json bench_startup(const BenchOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace tutti

@@ -2,8 +2,8 @@
 // and a bare loop over shared memory (the bound), all measured alike (bench/peers/peer.h): a
 // barrier, then one timed call, the largest time over the processes. Where memory comes to lie
 // makes one launch of any of them up to twice as fast as another, so a launch is one observation,
-// by its median, and the median of these counts. The implementations take turns; each is launched
-// anew.
+// by its median, and the median of these counts; ratios are taken within a round. The
+// implementations take turns; each is launched anew.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -92,10 +92,9 @@ Samples run_own(const std::string& name, int processes, const std::atomic<bool>&
   const auto fabric =
       make_process_fabric(std::vector<std::string>(static_cast<size_t>(processes), "worker"));
   const auto outcomes = fabric->run([&](Node& node) { return measure(node, name); }, stop);
+  require_all_done(outcomes, "allreduce " + name, stop);
   Samples slowest;
   for (const NodeOutcome& outcome : outcomes) {
-    if (outcome.kind != NodeOutcome::Kind::kDone)
-      throw Error(fmt::format("bench {}: {}", name, outcome.error));
     const json measured = json::parse(outcome.result);
     for (const auto& [bytes, samples] : measured.items()) {
       auto& mine = slowest[std::stoul(bytes)];
@@ -108,7 +107,7 @@ Samples run_own(const std::string& name, int processes, const std::atomic<bool>&
 }
 
 // Runs a peer once per number of repetitions that the sizes share.
-Samples run_peer(const std::string& name, int processes) {
+Samples run_peer(const std::string& name, int processes, const std::atomic<bool>& stop) {
   const std::string program = program_folder() + "/peer_" + name;
   Samples samples;
   if (!std::filesystem::exists(program)) return samples;
@@ -118,14 +117,17 @@ Samples run_peer(const std::string& name, int processes) {
     list += (list.empty() ? "" : ",") + std::to_string(bytes);
   }
   for (const auto& [repeat, list] : sizes) {
-    std::string command =
-        fmt::format("{} --processes {} --reps {} --bytes {}", program, processes, repeat, list);
+    Words command = {program,  "--processes",          std::to_string(processes),
+                     "--reps", std::to_string(repeat), "--bytes",
+                     list};
     if (name == "openmpi_allreduce") {
-      const bool crowded = static_cast<unsigned>(processes) > std::thread::hardware_concurrency();
-      command = fmt::format("mpirun --allow-run-as-root --oversubscribe {} -np {} {}",
-                            crowded ? "--mca mpi_yield_when_idle 1" : "", processes, command);
+      Words launcher = {"mpirun", "--allow-run-as-root", "--oversubscribe"};
+      if (static_cast<unsigned>(processes) > std::thread::hardware_concurrency())
+        launcher.insert(launcher.end(), {"--mca", "mpi_yield_when_idle", "1"});
+      launcher.insert(launcher.end(), {"-np", std::to_string(processes)});
+      command.insert(command.begin(), launcher.begin(), launcher.end());
     }
-    std::istringstream lines(output_of(command));
+    std::istringstream lines(output_of(command, stop));
     for (std::string line; std::getline(lines, line);) {
       const json entry = json::parse(line, nullptr, false);
       if (!entry.is_object()) continue;
@@ -137,13 +139,13 @@ Samples run_peer(const std::string& name, int processes) {
 }
 
 // Our own in a program of its own, as the peers are.
-Medians launch_own(const std::string& name, int processes) {
+Medians launch_own(const std::string& name, int processes, const std::atomic<bool>& stop) {
   Medians result;
-  const json entries =
-      json::parse(output_of(fmt::format(
-                      "{}/tutti bench allreduce --only {} --processes {} --rounds 1 --json -q",
-                      program_folder(), name, processes)),
-                  nullptr, false);
+  const json entries = json::parse(
+      output_of({program_folder() + "/tutti", "bench", "allreduce", "--only", name, "--processes",
+                 std::to_string(processes), "--rounds", "1", "--json", "-q"},
+                stop),
+      nullptr, false);
   if (!entries.is_array()) throw Error(fmt::format("bench allreduce: {} failed", name));
   for (const json& entry : entries)
     if (entry.at("impl") == name) result[entry.at("bytes")] = entry.at("median_us");
@@ -154,39 +156,52 @@ struct Implementation {
   std::string name;
   std::string peer;  // empty: our own
 };
+// In this order: what is compared most closely runs one right after the other.
 const std::vector<Implementation> kImplementations = {{"direct", ""},
+                                                      {"shared loop", "shared_loop"},
+                                                      {"openmpi", "openmpi_allreduce"},
                                                       {"ring", ""},
                                                       {"butterfly", ""},
-                                                      {"openmpi", "openmpi_allreduce"},
-                                                      {"gloo", "gloo_allreduce"},
-                                                      {"shared loop", "shared_loop"}};
+                                                      {"gloo", "gloo_allreduce"}};
 
-void print_table(const std::map<std::string, std::map<size_t, double>>& medians, int processes) {
+using Launches = std::map<std::string, Samples>;  // name -> bytes -> the median of each launch
+
+std::vector<double> launches_of(const Launches& all, const std::string& name, size_t bytes) {
+  const auto found = all.find(name);
+  if (found == all.end() || !found->second.contains(bytes)) return {};
+  return found->second.at(bytes);
+}
+
+// How many times as long as the other, round by round, and the median of that: the machine changes
+// its speed between rounds more than within one. 0: one of them was not measured.
+double times_as_long(const Launches& all, const std::string& name, const std::string& other,
+                     size_t bytes) {
+  const std::vector<double> own = launches_of(all, name, bytes);
+  const std::vector<double> base = launches_of(all, other, bytes);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(own.size(), base.size()); ++i) ratios.push_back(own[i] / base[i]);
+  return ratios.empty() ? 0 : median(ratios);
+}
+
+void print_table(const Launches& all, int processes) {
   fmt::print("\n{} processes, median us", processes);
   fmt::print("\n{:>10}", "bytes");
   for (const Implementation& implementation : kImplementations)
     fmt::print(" {:>12}", implementation.name);
   fmt::print(" {:>13} {:>13}\n", "peers/direct", "direct/bound");
-  const auto at = [&](const std::string& name, size_t bytes) {
-    const auto found = medians.find(name);
-    return found == medians.end() || !found->second.count(bytes) ? 0 : found->second.at(bytes);
-  };
   for (const size_t bytes : kSumSizes) {
     fmt::print("{:>10}", bytes);
     for (const Implementation& implementation : kImplementations) {
-      const double value = at(implementation.name, bytes);
-      if (value > 0)
-        fmt::print(" {:>12.2f}", value);
-      else
-        fmt::print(" {:>12}", "-");
+      const std::vector<double> values = launches_of(all, implementation.name, bytes);
+      fmt::print(" {:>12}", values.empty() ? "-" : fmt::format("{:.2f}", median(values)));
     }
-    double peer = 0;
+    double better_peer = 0;
     for (const char* name : {"openmpi", "gloo"})
-      if (const double value = at(name, bytes); value > 0 && (peer == 0 || value < peer))
-        peer = value;
-    const double direct = at("direct", bytes), bound = at("shared loop", bytes);
-    fmt::print(" {:>12.1f}x {:>12.2f}x\n", direct > 0 ? peer / direct : 0,
-               bound > 0 ? direct / bound : 0);
+      if (const double ratio = times_as_long(all, name, "direct", bytes);
+          ratio > 0 && (better_peer == 0 || ratio < better_peer))
+        better_peer = ratio;
+    fmt::print(" {:>12.1f}x {:>12.2f}x\n", better_peer,
+               times_as_long(all, "direct", "shared loop", bytes));
   }
 }
 
@@ -197,30 +212,30 @@ json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop)
   const bool only_launch = options.rounds == 1 && options.only.size() == 1;
   for (const int processes :
        options.processes.empty() ? std::vector<int>{2, 4} : options.processes) {
-    std::map<std::string, Samples> all;  // a median of each launch
+    Launches all;
     for (int round = 0; round < options.rounds && !stop; ++round) {
       say(options, fmt::format("allreduce, {} processes: round {} of {}", processes, round + 1,
                                options.rounds));
       for (const Implementation& implementation : kImplementations) {
         if (!wanted(options, implementation.name)) continue;
-        const Medians medians =
-            !implementation.peer.empty() ? medians_of(run_peer(implementation.peer, processes))
-            : only_launch                ? medians_of(run_own(implementation.name, processes, stop))
-                                         : launch_own(implementation.name, processes);
+        const Medians medians = !implementation.peer.empty()
+                                    ? medians_of(run_peer(implementation.peer, processes, stop))
+                                : only_launch
+                                    ? medians_of(run_own(implementation.name, processes, stop))
+                                    : launch_own(implementation.name, processes, stop);
         for (const auto& [bytes, value] : medians) all[implementation.name][bytes].push_back(value);
       }
     }
-    std::map<std::string, std::map<size_t, double>> medians;
+    leave_if_stopped(stop);
     for (const auto& [name, samples] : all)
-      for (const auto& [bytes, values] : samples) {
-        medians[name][bytes] = median(values);
+      for (const auto& [bytes, values] : samples)
         result.push_back({{"impl", name},
                           {"processes", processes},
                           {"bytes", bytes},
-                          {"median_us", medians[name][bytes]},
+                          {"median_us", median(values)},
+                          {"to_direct", times_as_long(all, name, "direct", bytes)},
                           {"launches", values.size()}});
-      }
-    if (!options.json) print_table(medians, processes);
+    if (!options.json) print_table(all, processes);
   }
   return result;
 }

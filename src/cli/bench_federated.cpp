@@ -48,7 +48,7 @@ json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop)
     for (const FederatedCase& c : cases) {
       say(options, fmt::format("federated: {}, round {} of {}", c.name, round + 1, options.rounds));
       const TemporaryFolder folder;
-      const json record = record_in(output_of(train_command(folder, "run", settings_of(c))));
+      const json record = record_in(output_of(train_command(folder, "run", settings_of(c)), stop));
       double seconds = 0;
       for (const json& node : record["nodes"])
         seconds = std::max(seconds, node["total_s"].get<double>());
@@ -56,6 +56,7 @@ json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop)
       rates[c.name].push_back(updates / seconds);
       bytes[c.name].push_back(record["bytes_sent"].get<double>() / updates);
     }
+  leave_if_stopped(stop);
   json result = json::array();
   if (!options.json)
     fmt::print("\n{:<28} {:>16} {:>14}\n", fmt::format("{} of 10,000 clients", kClientsOfRound),

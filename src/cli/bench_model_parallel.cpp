@@ -59,11 +59,12 @@ struct Measured {
   double bytes = 0;           // sent by all nodes in a step
 };
 
-void measure(const TemporaryFolder& folder, const Way& way, int round, Measured& measured) {
+void measure(const TemporaryFolder& folder, const Way& way, int round, Measured& measured,
+             const std::atomic<bool>& stop) {
   std::vector<std::string> sets = task(folder.path() + "/text");
   sets.insert(sets.end(), way.settings.begin(), way.settings.end());
   const json record = record_in(output_of(
-      train_command(folder, fmt::format("run-{}-{}", round, way.settings.front()), sets)));
+      train_command(folder, fmt::format("run-{}-{}", round, way.settings.front()), sets), stop));
   measured.rates.push_back(record["samples_per_s"]);
   measured.bytes = record["bytes_sent"].get<double>() / record["steps"].get<double>();
 }
@@ -81,8 +82,9 @@ json bench_model_parallel(const BenchOptions& options, const std::atomic<bool>& 
     say(options, fmt::format("model_parallel: round {} of {}", round + 1, options.rounds));
     for (size_t i = 0; i < kWays.size() && !stop; ++i)
       measure(folder, kWays[i], round * static_cast<int>(kWays.size()) + static_cast<int>(i),
-              measured[i]);
+              measured[i], stop);
   }
+  leave_if_stopped(stop);
   const double base = median(measured[0].rates);
   json result = json::array();
   if (!options.json)

@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <numeric>
+#include <thread>
+#include <utility>
 
 #include "cli/bench.h"
 #include "collectives/all_reduce.h"
@@ -119,12 +121,12 @@ std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
 }
 
 // The results of all nodes. Throws when one of them failed.
-std::vector<json> results_of(const std::vector<NodeOutcome>& outcomes) {
+std::vector<json> results_of(const std::vector<NodeOutcome>& outcomes,
+                             const std::atomic<bool>& stop) {
+  require_all_done(outcomes, "network", stop);
   std::vector<json> results;
-  for (const NodeOutcome& outcome : outcomes) {
-    if (outcome.kind != NodeOutcome::Kind::kDone) throw Error("network: " + outcome.error);
-    results.push_back(json::parse(outcome.result));
-  }
+  results.reserve(outcomes.size());
+  for (const NodeOutcome& outcome : outcomes) results.push_back(json::parse(outcome.result));
   return results;
 }
 
@@ -151,6 +153,7 @@ void come_first() {
 [[noreturn]] void launch_on_hosts(const NamespacedNetwork& network, int nodes,
                                   const Fabric::Body& body, int results_fd,
                                   const std::atomic<bool>& stop) {
+  setpgid(0, 0);  // a terminal's Ctrl-C comes from the parent, and once
   network.enter(0);
   come_first();
   ProcessOptions options;
@@ -175,7 +178,7 @@ void come_first() {
   try {
     const std::vector<std::string> roles(static_cast<size_t>(nodes), "worker");
     const auto outcomes = make_process_fabric(roles, options)->run(body, stop);
-    const std::string text = json(results_of(outcomes)).dump();
+    const std::string text = json(results_of(outcomes, stop)).dump();
     code = write(results_fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tutti: %s\n", error.what());
@@ -194,9 +197,12 @@ std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
   const pid_t pid = fork();
   if (pid == 0) launch_on_hosts(network, nodes, body, results.get(), stop);
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  bool told = false;  // once: a second signal would end it at once
+  while (waitpid(pid, &status, WNOHANG) != pid) {
+    if (stop && !std::exchange(told, true)) kill(pid, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  if (stop) throw InterruptedError();
+  leave_if_stopped(stop);
   if (status != 0) throw Error("network: the run between the hosts failed");
   std::string text(static_cast<size_t>(lseek(results.get(), 0, SEEK_END)), ' ');
   if (pread(results.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
@@ -218,7 +224,7 @@ void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, doub
   const auto fabric =
       make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
   const auto results =
-      results_of(fabric->run([&](Node& node) { return time_cases(node, once); }, stop));
+      results_of(fabric->run([&](Node& node) { return time_cases(node, once); }, stop), stop);
   for (size_t i = 0; i < cases.size(); ++i) cases[i].predicted_s = slowest_s(results, i);
 }
 

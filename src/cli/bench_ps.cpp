@@ -109,10 +109,9 @@ std::vector<double> measure(size_t bytes, int servers, const std::atomic<bool>& 
         return servers <= 0 ? copy(node, bytes, servers == kCached) : train(node, job, data, bytes);
       },
       stop);
+  require_all_done(outcomes, "ps", stop);
   std::vector<double> slowest;
   for (const NodeOutcome& outcome : outcomes) {
-    if (outcome.kind != NodeOutcome::Kind::kDone)
-      throw Error(fmt::format("bench ps: {}", outcome.error));
     const auto samples = json::parse(outcome.result).get<std::vector<double>>();
     slowest.resize(std::max(slowest.size(), samples.size()));
     for (size_t i = 0; i < samples.size(); ++i) slowest[i] = std::max(slowest[i], samples[i]);
@@ -127,10 +126,11 @@ json bench_dense(const BenchOptions& options, const std::atomic<bool>& stop) {
     say(options, fmt::format("ps, dense: round {} of {}", round + 1, options.rounds));
     for (const size_t bytes : kSizes)
       for (const int servers : cases)
-        if (const auto more = measure(bytes, servers, stop); !stop)
+        if (const auto more = measure(bytes, servers, stop); !more.empty())
           samples_us[bytes][servers].insert(samples_us[bytes][servers].end(), more.begin(),
                                             more.end());
   }
+  leave_if_stopped(stop);
   json result = json::array();
   if (!options.json)
     fmt::print(
@@ -166,12 +166,12 @@ json bench_lenet(const BenchOptions& options, const std::atomic<bool>& stop) {
     const std::vector<std::string> two = {"cluster.workers=2", "task.global_batch=128"};
     std::vector<std::string> sets = {"strategy.kind=allreduce", "strategy.topology=direct"};
     sets.insert(sets.end(), two.begin(), two.end());
-    direct.push_back(lenet_rate(sets));
+    direct.push_back(lenet_rate(sets, stop));
     sets = {"strategy.kind=parameter_server", "strategy.servers=2"};
     sets.insert(sets.end(), two.begin(), two.end());
-    servers.push_back(lenet_rate(sets));
+    servers.push_back(lenet_rate(sets, stop));
   }
-  if (direct.empty()) return json::array();
+  leave_if_stopped(stop);
   const double step_ratio = median(direct) / median(servers);
   if (!options.json)
     fmt::print(
@@ -190,9 +190,9 @@ json bench_lenet(const BenchOptions& options, const std::atomic<bool>& stop) {
 json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop) {
   json result = json::array();
   if (wanted(options, "dense")) result = bench_dense(options, stop);
-  if (wanted(options, "lenet") && !stop)
+  if (wanted(options, "lenet"))
     for (json& entry : bench_lenet(options, stop)) result.push_back(std::move(entry));
-  if (wanted(options, "sparse") && !stop)
+  if (wanted(options, "sparse"))
     for (json& entry : bench_ps_sparse(options, stop)) result.push_back(std::move(entry));
   return result;
 }

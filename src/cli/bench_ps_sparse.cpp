@@ -96,10 +96,9 @@ double store_rate(int servers, size_t count, const std::atomic<bool>& stop) {
         return fmt::format("{}", rate);
       },
       stop);
+  require_all_done(outcomes, "ps", stop);
   double sum = 0;
   for (const NodeOutcome& outcome : outcomes) {
-    if (outcome.kind != NodeOutcome::Kind::kDone && !stop)
-      throw Error("a run that was to be measured did not end well: " + outcome.error);
     if (!outcome.result.empty()) sum += std::stod(outcome.result);
   }
   return sum;
@@ -124,7 +123,7 @@ json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop)
         bounds.push_back(table_rate(count));
         rates.push_back(store_rate(servers, count, stop));
       }
-      if (stop) return result;
+      leave_if_stopped(stop);
       const double rate = median(rates), bound = median(bounds);
       const double per_server = rate / servers;
       result.push_back({{"keys_per_message", count},

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "cli/bench.h"
-#include "jobs/run_folder.h"
 #include "testbed/run_files.h"
 
 namespace tutti {
@@ -41,29 +40,28 @@ std::vector<double> step_times(const std::string& folder) {
   return result;
 }
 
-std::vector<Run> run_at_once(const std::vector<std::vector<std::string>>& jobs) {
+std::vector<Run> run_at_once(const std::vector<std::vector<std::string>>& jobs,
+                             const std::atomic<bool>& stop) {
   const TemporaryFolder folder;
-  std::string script;
+  std::vector<Words> commands;
   for (size_t i = 0; i < jobs.size(); ++i) {
     std::vector<std::string> sets = kTask;
     sets.insert(sets.end(), jobs[i].begin(), jobs[i].end());
-    script += fmt::format("{} > {}/{}.json & ",
-                          train_command(folder, fmt::format("run{}", i), sets), folder.path(), i);
+    commands.push_back(train_command(folder, fmt::format("run{}", i), sets));
   }
-  output_of(script + "wait");
+  const std::vector<std::string> outputs = outputs_of(commands, stop);
   std::vector<Run> result;
   for (size_t i = 0; i < jobs.size(); ++i)
-    result.push_back({.samples_per_s = record_in(
-                          read_file(fmt::format("{}/{}.json", folder.path(), i)))["samples_per_s"],
+    result.push_back({.samples_per_s = record_in(outputs[i])["samples_per_s"],
                       .step_s = step_times(fmt::format("{}/run{}", folder.path(), i))});
   return result;
 }
 
-double run_allreduce(const std::vector<std::string>& more) {
+double run_allreduce(const std::vector<std::string>& more, const std::atomic<bool>& stop) {
   std::vector<std::string> sets = {"strategy.kind=allreduce", "strategy.topology=direct",
                                    "cluster.workers=2", "task.global_batch=128"};
   sets.insert(sets.end(), more.begin(), more.end());
-  return lenet_rate(sets);
+  return lenet_rate(sets, stop);
 }
 
 struct Solos {
@@ -71,10 +69,10 @@ struct Solos {
   double lockstep = 0;  // the same, had each step taken both as long as the slower one
 };
 
-Solos run_two_solos() {
+Solos run_two_solos(const std::atomic<bool>& stop) {
   const std::vector<std::string> solo = {"strategy.kind=solo", "cluster.workers=1",
                                          "task.global_batch=64"};
-  const std::vector<Run> runs = run_at_once({solo, solo});
+  const std::vector<Run> runs = run_at_once({solo, solo}, stop);
   double mean = 0, slower = 0;
   for (size_t i = 0; i < std::min(runs[0].step_s.size(), runs[1].step_s.size()); ++i) {
     mean += (runs[0].step_s[i] + runs[1].step_s[i]) / 2;
@@ -84,11 +82,10 @@ Solos run_two_solos() {
   return {sum, slower > 0 ? sum * mean / slower : 0};
 }
 
-double run_ddp(bool with_mimalloc) {
-  const std::string output = output_of(
-      fmt::format("{} /usr/bin/python3 {}/peer_ddp_train.py",
-                  with_mimalloc ? "env LD_PRELOAD=libmimalloc.so.2.0" : "", program_folder()));
-  std::istringstream lines(output);
+double run_ddp(bool with_mimalloc, const std::atomic<bool>& stop) {
+  Words command = {"/usr/bin/python3", program_folder() + "/peer_ddp_train.py"};
+  if (with_mimalloc) command.insert(command.begin(), {"env", "LD_PRELOAD=libmimalloc.so.2.0"});
+  std::istringstream lines(output_of(command, stop));
   for (std::string line; std::getline(lines, line);) {
     const json entry = json::parse(line, nullptr, false);
     if (entry.is_object() && entry.contains("samples_per_s"))
@@ -121,8 +118,8 @@ json finish(const BenchOptions& options, const std::vector<std::string>& names,
 
 }  // namespace
 
-double lenet_rate(const std::vector<std::string>& sets) {
-  return run_at_once({sets}).front().samples_per_s;
+double lenet_rate(const std::vector<std::string>& sets, const std::atomic<bool>& stop) {
+  return run_at_once({sets}, stop).front().samples_per_s;
 }
 
 json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
@@ -132,17 +129,18 @@ json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < options.rounds && !stop; ++round) {
     say(options, fmt::format("train: round {} of {}", round + 1, options.rounds));
-    rates[names[0]].push_back(run_allreduce({}));
-    rates[names[1]].push_back(run_allreduce({"strategy.balance=true"}));
+    rates[names[0]].push_back(run_allreduce({}, stop));
+    rates[names[1]].push_back(run_allreduce({"strategy.balance=true"}, stop));
     if (wanted(options, "solos")) {
-      const Solos solos = run_two_solos();
+      const Solos solos = run_two_solos(stop);
       rates[names[2]].push_back(solos.free);
       rates[names[3]].push_back(solos.lockstep);
     }
     if (!wanted(options, "ddp")) continue;
-    rates[names[4]].push_back(run_ddp(false));
-    rates[names[5]].push_back(run_ddp(true));
+    rates[names[4]].push_back(run_ddp(false, stop));
+    rates[names[5]].push_back(run_ddp(true, stop));
   }
+  leave_if_stopped(stop);
   return finish(options, names, rates);
 }
 
@@ -152,11 +150,13 @@ json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& s
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < options.rounds && !stop; ++round) {
     say(options, fmt::format("deterministic: round {} of {}", round + 1, options.rounds));
-    rates[names[0]].push_back(run_allreduce({"task.deterministic=true"}));
-    rates[names[1]].push_back(run_allreduce({}));
-    rates[names[2]].push_back(run_allreduce({"task.deterministic=true", "strategy.topology=ring"}));
-    rates[names[3]].push_back(run_allreduce({"strategy.topology=ring"}));
+    rates[names[0]].push_back(run_allreduce({"task.deterministic=true"}, stop));
+    rates[names[1]].push_back(run_allreduce({}, stop));
+    rates[names[2]].push_back(
+        run_allreduce({"task.deterministic=true", "strategy.topology=ring"}, stop));
+    rates[names[3]].push_back(run_allreduce({"strategy.topology=ring"}, stop));
   }
+  leave_if_stopped(stop);
   return finish(options, names, rates);
 }
 

@@ -18,10 +18,10 @@ struct Timed {
 };
 
 // Runs a command and measures the real time that it takes.
-Timed timed(const std::string& command) {
+Timed timed(const Words& command, const std::atomic<bool>& stop) {
   Timed result;
   const auto start = std::chrono::steady_clock::now();
-  result.output = output_of(command);
+  result.output = output_of(command, stop);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -74,11 +74,12 @@ json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
     for (int round = 0; round < std::min(options.rounds, 3) && !stop; ++round) {
       say(options, fmt::format("virtual: {}, round {}", c.name, round + 1));
       const TemporaryFolder folder;
-      const Timed run = timed(train_command(folder, "run", settings_of(c)));
+      const Timed run = timed(train_command(folder, "run", settings_of(c)), stop);
       const json record = record_in(run.output);
       virtual_s = record["time"]["total_s"];
       seconds.push_back(run.wall_s);
     }
+    leave_if_stopped(stop);
     const double wall = median(seconds);
     result.push_back({{"case", c.name},
                       {"nodes", c.nodes},
@@ -94,15 +95,16 @@ json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
   return result;
 }
 
-json bench_startup(const BenchOptions& options) {
+json bench_startup(const BenchOptions& options, const std::atomic<bool>& stop) {
   std::vector<double> help, workers;
   for (int round = 0; round < std::max(5, options.rounds); ++round) {
-    help.push_back(timed(program_folder() + "/tutti --help").wall_s);
+    help.push_back(timed({program_folder() + "/tutti", "--help"}, stop).wall_s);
     const TemporaryFolder folder;
     workers.push_back(record_in(
         output_of(train_command(folder, "run",
                                 {"task.data.kind=synthetic-classes", "task.model=logistic",
-                                 "task.max_steps=1", "cluster.workers=2"})))["time"]["startup_s"]);
+                                 "task.max_steps=1", "cluster.workers=2"}),
+                  stop))["time"]["startup_s"]);
   }
   if (!options.json)
     fmt::print("\n{:<28} {:>10.1f} ms\n{:<28} {:>10.1f} ms\n", "tutti --help", median(help) * 1e3,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -16,8 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/process_setup.h"
+#include "cli/usage.h"
 #include "core/error.h"
-#include "core/schema.h"
 #include "fabric/outcome.h"
 #include "jobs/progress.h"
 #include "jobs/run_record.h"
@@ -27,25 +27,10 @@ namespace {
 
 std::atomic<bool> stop_requested{false};
 
-// The first signal asks for a clean stop that keeps the record; a second one ends at once.
-void on_signal(int number) {
-  if (stop_requested.exchange(true)) _exit(128 + number);
-}
-
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // `tutti ... | head` ends by a write error, not by a signal
-}
-
-bool json_wanted = false;  // asked for by whichever command it is: errors follow it too
+bool json_wanted = false;  // whichever command it is: errors follow it too
 
 void add_common(CLI::App* app, CommonOptions& options) {
-  app->add_flag(
-      "--json", [&options](int64_t) { json_wanted = options.json = true; },
-      "Print the result as JSON");
+  app->add_flag("--json", options.json, "Print the result as JSON");
   app->add_flag("-q,--quiet", options.quiet, "Print no progress");
 }
 
@@ -82,21 +67,6 @@ int finish_output(int code) {
   return code == kExitDone ? kExitInternal : code;
 }
 
-// A word where a command should be, and the command that was probably meant.
-std::string unknown_command(const CLI::App& app) {
-  const std::vector<std::string> rest = app.remaining();
-  if (!app.get_subcommands().empty() || rest.empty() || rest[0].starts_with("-")) return "";
-  std::vector<std::string_view> names;
-  std::string all;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    names.push_back(command->get_name());
-    all += (all.empty() ? "" : ", ") + command->get_name();
-  }
-  const std::string near = nearest(rest[0], names);
-  return fmt::format("there is no command '{}'{}; there are {}", rest[0],
-                     near.empty() ? "" : ", did you mean '" + near + "'?", all);
-}
-
 constexpr const char* kExitCodes =
     "Exit codes: 0 done (a missed target is said, not an error), 1 internal error, 2 bad job or "
     "usage,\n3 diverged, 4 peer lost, 130 interrupted.";
@@ -105,6 +75,7 @@ constexpr const char* kExitCodes =
 struct Command {
   CLI::App* app;
   std::function<int()> run;
+  bool looks_at_stop = false;  // while it runs
 };
 
 Command add_train(CLI::App& app) {
@@ -115,7 +86,7 @@ Command add_train(CLI::App& app) {
   command->add_option("--progress", options->progress, "live, lines or json (one object a line)")
       ->check(CLI::IsMember({"live", "lines", "json"}));
   command->footer("Example: tutti train recipes/fashion-lenet.toml --set cluster.workers=2");
-  return {command, [=] { return run_train(*options, stop_requested); }};
+  return {command, [=] { return run_train(*options, stop_requested); }, true};
 }
 
 Command add_compare(CLI::App& app) {
@@ -144,7 +115,7 @@ Command add_compare(CLI::App& app) {
       "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
       "  tutti compare recipes/tasks/image-fashion.toml --cluster two-racks\n"
       "The same command on the same --out goes on where it ended. See docs/compare.md.");
-  return {command, [=] { return run_compare(*options, stop_requested); }};
+  return {command, [=] { return run_compare(*options, stop_requested); }, true};
 }
 
 Command add_check(CLI::App& app) {
@@ -165,7 +136,7 @@ Command add_join(CLI::App& app) {
                       "Folder of the data files here (default: the launcher's path)");
   command->add_flag("-q,--quiet", options->quiet, "Print no progress");
   command->footer("Example: tutti join 192.168.1.10:4000 --token 0123...");
-  return {command, [=] { return run_join(*options, stop_requested); }};
+  return {command, [=] { return run_join(*options, stop_requested); }, true};
 }
 
 Command add_predict(CLI::App& app) {
@@ -250,7 +221,7 @@ Command add_advise(CLI::App& app) {
                     "The cluster's speed is what this model gets there: do not measure here");
   add_common(command, *options);
   command->footer("Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g");
-  return {command, [=] { return run_advise(*options, stop_requested); }};
+  return {command, [=] { return run_advise(*options, stop_requested); }, true};
 }
 
 Command add_survey(CLI::App& app) {
@@ -268,7 +239,7 @@ Command add_survey(CLI::App& app) {
   command->add_option("--out", options->out, "Folder of the survey; one that exists is continued");
   add_common(command, *options);
   command->footer("Example: tutti survey --cluster rack-1g --seeds 3");
-  return {command, [=] { return run_survey(*options, stop_requested); }};
+  return {command, [=] { return run_survey(*options, stop_requested); }, true};
 }
 
 Command add_bench(CLI::App& app) {
@@ -293,37 +264,21 @@ Command add_bench(CLI::App& app) {
   command->add_option("--out", options->out, "Also write the JSON to this file");
   add_common(command, *options);
   command->footer("Example: tutti bench allreduce --processes 2 --rounds 5");
-  return {command, [=] { return run_bench(*options, stop_requested); }};
+  return {command, [=] { return run_bench(*options, stop_requested); }, true};
 }
 
-int run_program(int argc, char** argv) {
-  CLI::App app{
-      "Tutti trains one learning task under every architecture of distributed learning.\n\n"
-      "Examples:\n"
-      "  tutti train recipes/fashion-lenet.toml\n"
-      "  tutti train recipes/fashion-lenet.toml --set cluster.fabric=virtual --set "
-      "cluster.workers=8\n"
-      "  tutti compare recipes/fashion-lenet-virtual.toml\n"
-      "  tutti check recipes/fashion-lenet.toml\n"
-      "  tutti list strategies\n"};
-  app.footer(kExitCodes);
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "tutti " TUTTI_VERSION);
-  const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
-                               add_predict(app), add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app)};
+// A reader of progress in JSON wants nothing else; a quiet run is still told to somebody who
+// pressed Ctrl-C: the one at the terminal that it runs in the foreground of.
+bool announces_stop(const CLI::App& command) {
+  const CLI::Option* const progress = command.get_option_no_throw("--progress");
+  if (progress && progress->count() > 0 && progress->as<std::string>() == "json") return false;
+  const CLI::Option* const quiet = command.get_option_no_throw("--quiet");
+  return !quiet || quiet->count() == 0 || tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+int run_command(const std::function<int()>& run) {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (const std::string message = unknown_command(app); !message.empty())
-      return report(ConfigError("", message), kExitBadJob);
-    return app.exit(error) == 0 ? kExitDone : kExitBadJob;
-  }
-  install_signal_handlers();
-  const auto chosen = std::find_if(commands.begin(), commands.end(),
-                                   [](const Command& command) { return bool{*command.app}; });
-  try {
-    return finish_output(chosen->run());
+    return run();
   } catch (const ConfigError& error) {
     return report(error, kExitBadJob);
   } catch (const DataError& error) {
@@ -337,12 +292,53 @@ int run_program(int argc, char** argv) {
   }
 }
 
+int run_program(int argc, char** argv) {
+  CLI::App app{
+      "Tutti trains one learning task under every architecture of distributed learning.\n\n"
+      "Examples:\n"
+      "  tutti train recipes/fashion-lenet.toml\n"
+      "  tutti train recipes/fashion-lenet-virtual.toml --set strategy.topology=tree\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml\n"
+      "  tutti check recipes/fashion-lenet.toml\n"
+      "  tutti list strategies\n"};
+  app.footer(kExitCodes);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tutti " TUTTI_VERSION);
+  const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
+                               add_predict(app), add_show(app),    add_report(app), add_list(app),
+                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // for help, or the version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return report(usage_error(app, error), kExitBadJob);
+  }
+  const auto chosen = std::find_if(commands.begin(), commands.end(),
+                                   [](const Command& command) { return bool{*command.app}; });
+  if (chosen->looks_at_stop)
+    stop_on_signals(stop_requested, announces_stop(*chosen->app));
+  else
+    end_on_signals();
+  return run_command(chosen->run);
+}
+
+// From the descriptors to the last byte of output.
+int be_program(int argc, char** argv) {
+  open_missing_descriptors();
+  explain_end_by_memory();
+  ignore_broken_pipes();
+  // Before anything is parsed: what is wrong with the command line is said in this form, too.
+  json_wanted = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+  return finish_output(run_program(argc, argv));
+}
+
 }  // namespace
 }  // namespace tutti
 
 int main(int argc, char** argv) {
   try {
-    return tutti::run_program(argc, argv);
+    return tutti::be_program(argc, argv);
   } catch (...) {  // not even the message could be made
     std::fputs("tutti: out of memory\n", stderr);
     return tutti::kExitInternal;

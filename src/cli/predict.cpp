@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "core/bytes.h"
 #include "core/error.h"
@@ -55,8 +57,36 @@ void hold_rows(SparseModel& model, const Batch& batch, const Rows& rows, uint64_
   }
 }
 
+// A line now and then for who waits for predictions of many samples.
+class PredictProgress {
+ public:
+  explicit PredictProgress(bool quiet) : style_(progress_style(quiet)) {}
+  ~PredictProgress() {
+    if (open_) tell("\r\033[K");
+  }
+  PredictProgress(const PredictProgress&) = delete;
+  PredictProgress& operator=(const PredictProgress&) = delete;
+
+  void at(size_t done, size_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (style_ == ProgressStyle::kNone || now < due_) return;
+    const bool live = style_ == ProgressStyle::kLive;
+    due_ = now + (live ? std::chrono::milliseconds(100) : std::chrono::seconds(5));
+    tell(fmt::format("{}predicted {} of {} samples{}", live ? "\r\033[K" : "", done, all,
+                     live ? "" : "\n"));
+    open_ = live;
+  }
+
+ private:
+  ProgressStyle style_;
+  bool open_ = false;
+  std::chrono::steady_clock::time_point due_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+};
+
 Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples,
-                        const std::function<void(const Batch&)>& prepare) {
+                        const std::function<void(const Batch&)>& prepare,
+                        PredictProgress& progress) {
   const bool classify = model.architecture().classification;
   const auto outputs = static_cast<size_t>(model.architecture().outputs);
   const auto positions = static_cast<size_t>(model.architecture().positions);
@@ -74,6 +104,7 @@ Predictions predict_all(Model& model, const Dataset& dataset, std::span<const ui
     result.loss += evaluation.loss;
     result.correct += evaluation.correct;
     result.count += part.size();
+    progress.at(result.count, samples.size());
     for (size_t i = 0; i < part.size(); ++i) {
       const float* row = scores.data() + ((i + 1) * positions - 1) * outputs;  // the last one
       if (!classify) {
@@ -87,12 +118,9 @@ Predictions predict_all(Model& model, const Dataset& dataset, std::span<const ui
   return result;
 }
 
-}  // namespace
-
-int run_predict(const PredictOptions& options) {
-  namespace fs = std::filesystem;
+Job job_of_run(const PredictOptions& options) {
   std::error_code failed;
-  if (!fs::exists(fs::path(options.run) / "job.toml", failed))
+  if (!std::filesystem::exists(std::filesystem::path(options.run) / "job.toml", failed))
     throw ConfigError(
         "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
   Job job = load_job(options.run + "/job.toml", {});
@@ -102,12 +130,58 @@ int run_predict(const PredictOptions& options) {
                                   "rounded activations are not in parameters.safetensors; its "
                                   "run.json has what it answered on the test samples",
                                   options.run));
+  return job;
+}
+
+// Only a run that ends well keeps its parameters. Before anything is read: who asks for the
+// predictions of another one should hear that, and what to do, and not of a file.
+void require_parameters(const PredictOptions& options, const Job& job) {
+  std::error_code failed;
+  if (std::filesystem::exists(options.run + "/parameters.safetensors", failed) || failed) return;
+  const std::string again = fmt::format("`tutti train {}/job.toml", options.run);
+  if (job.cluster.cost_only)
+    throw ConfigError("RUN", fmt::format("{}: is a run of costs only (cluster.cost_only = true), "
+                                         "which computes no parameters to predict with; {} --set "
+                                         "cluster.cost_only=false` computes them",
+                                         options.run, again));
+  std::string status = "did not end: it has no run.json";
+  if (std::filesystem::exists(options.run + "/run.json", failed)) {
+    const auto record = nlohmann::json::parse(read_file(options.run + "/run.json"), nullptr, false);
+    const auto said = record.is_object() ? record.find("status") : record.end();
+    status = said == record.end() || !said->is_string() || *said == "done"
+                 ? "has lost its parameters.safetensors"
+                 : fmt::format("ended as \"{}\"", said->get<std::string>());
+  }
+  throw ConfigError("RUN", fmt::format("{}: this run {}; only one that is done keeps parameters "
+                                       "to predict with: train it again with {}`",
+                                       options.run, status, again));
+}
+
+// Names of classes, words and the scale of numbers are those of the training samples, whatever is
+// predicted.
+Data training_data(const PredictOptions& options, const Job& job) {
+  try {
+    return load_data(job.task.data, job.task.seed, job.base_dir);
+  } catch (const DataError& error) {
+    throw DataError(
+        fmt::format("{} (the data that the run was trained on says what its classes "
+                    "and numbers mean, so it is needed to predict; put it back, or "
+                    "change task.data in {}/job.toml)",
+                    error.what(), options.run));
+  }
+}
+
+}  // namespace
+
+int run_predict(const PredictOptions& options) {
+  const Job job = job_of_run(options);
   const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",
                       "--labels goes with --data and IDX files; other data brings its "
                       "labels along");
-  Data trained_on = load_data(job.task.data, job.task.seed, job.base_dir);
+  require_parameters(options, job);
+  Data trained_on = training_data(options, job);
   trained_on.dataset = dataset_for(job.task.model, trained_on.dataset);
   const Architecture architecture = make_architecture(job.task.model, *trained_on.dataset);
   const std::string path = options.run + "/parameters.safetensors";
@@ -133,7 +207,10 @@ int run_predict(const PredictOptions& options) {
   const auto prepare = [&](const Batch& batch) {
     if (some) hold_rows(dynamic_cast<SparseModel&>(*model), batch, rows, job.task.seed);
   };
-  const Predictions predictions = predict_all(*model, *data.dataset, samples, prepare);
+  const Predictions predictions = [&] {
+    PredictProgress progress(options.quiet);
+    return predict_all(*model, *data.dataset, samples, prepare, progress);
+  }();
   const std::string metric = architecture.classification ? "accuracy" : "mse";
   const auto count = static_cast<double>(std::max<size_t>(1, predictions.count));
   const double quality =

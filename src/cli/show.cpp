@@ -50,8 +50,9 @@ int run_show(const ShowOptions& options) {
              "clock", "best", "test", "to target", "total", "sent");
   for (const json& run : runs) {
     const json sent = at(run, "/bytes_sent"), status = at(run, "/status");
-    // Where only costs were simulated nothing was measured, so nothing was missed.
-    const char* missed = at(run, "/quality/best").is_null() ? "-" : "missed";
+    // Without a target, or where only costs were simulated, there was nothing to miss.
+    const bool aimed = !at(run, "/quality/target").is_null() && !at(run, "/quality/best").is_null();
+    const char* missed = aimed ? "missed" : "-";
     fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}{}\n",
                cell(at(run, "/name")).substr(0, 22), cell(at(run, "/fabric")),
                cell(at(run, "/workers"), "{:.0f}"), cell(at(run, "/obtained")),

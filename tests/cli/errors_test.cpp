@@ -86,13 +86,16 @@ TEST_F(Refused, UnknownKeysWithTheNearestOne) {
   expect_line(5, "global_bach = 20", {"task.global_bach", "did you mean 'global_batch'?"});
   expect_line(15, "worker = 2", {"cluster.worker", "did you mean 'workers'?"});
   expect_line(1, "title = \"x\"", {"title", "is not a setting here"});
+  expect_line(1, "workers = 4", {"workers", "did you mean 'cluster.workers'?"});
   expect_line(12, "topologie = \"ring\"", {"strategy.topologie", "did you mean 'topology'?"});
   expect_line(4, "model = { kind = \"logistic\", hiden = [3] }", {"task.model.hiden"});
 }
 
 TEST_F(Refused, SettingsWithoutEffect) {
-  expect_line(8, "kind = \"sgd\"\nmomentum = 0.9", {"optimizer.momentum"}, 1);  // sgd has none
-  expect_line(15, "workers = 2\nbandwidth = \"1 Gbit/s\"", {"cluster.bandwidth"}, 1);
+  expect_line(8, "kind = \"sgd\"\nmomentum = 0.9",
+              {"optimizer.momentum", "it needs optimizer.kind = \"momentum\""}, 1);
+  expect_line(15, "workers = 2\nbandwidth = \"1 Gbit/s\"",
+              {"cluster.bandwidth", "it needs cluster.fabric = \"virtual\""}, 1);
 }
 
 TEST_F(Refused, WrongTypes) {
@@ -167,6 +170,8 @@ TEST_F(Refused, OverridesWithTheirOwnPlace) {
   expect_set("cluster.workers=500", {"command line: cluster.workers = 500"});
   expect_set("task.model={kind=\"mlp\", hidden=[0]}", {"command line", "task.model.hidden"});
   expect_set("workers", {"--set workers", "key=value"});
+  expect_set("epochs=3", {"command line", "did you mean 'task.epochs'?"});
+  expect_set("compare=3", {"command line: compare must be a list"});
   expect_set("name.first=x", {"command line", "name must be text"});
   expect_set("task.epochs.first=x", {"--set task.epochs.first=x", "'epochs' is not a table"});
 }
@@ -194,6 +199,9 @@ TEST_F(Refused, CommandLines) {
   expect({}, {"subcommand"});
   expect({"trian", "job.toml"}, {"'trian'", "did you mean 'train'?"});
   expect({"train"}, {"JOB"});
+  for (const char* command : {"train", "check", "compare"}) expect({command, ""}, {"JOB is empty"});
+  expect({"advise", "", "--cluster", "rack-1g"}, {"JOB is empty"});
+  expect({"train", "."}, {".: is a directory"});
   expect({"train", "job.toml", "--no-such-option"}, {"--no-such-option"});
   expect({"train", "job.toml", "other.toml"}, {"other.toml"});
   expect({"list", "strategy"}, {"'strategy'", "did you mean 'strategies'?"});

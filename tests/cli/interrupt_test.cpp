@@ -1,10 +1,14 @@
 // Exit code 130: Ctrl-C and SIGTERM stop a run soon, cleanly, and keep its record.
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
+#include <csignal>
 #include <filesystem>
 #include <tuple>
 
+#include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/launcher.h"
 #include "tests/support/proc.h"
 #include "tests/support/programs.h"
 
@@ -12,6 +16,12 @@ namespace tutti {
 namespace {
 
 using namespace testing_support;
+
+size_t times_in(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
 
 // To the launcher alone, or to everyone as a terminal does.
 enum class Reach { kLauncher, kGroup };
@@ -39,6 +49,8 @@ TEST_P(Interrupt, StopsAndKeepsTheRecord) {
   EXPECT_FALSE(ended.late);
   EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
   EXPECT_TRUE(has(ended.err, "interrupted")) << ended.err;
+  EXPECT_EQ(times_in(ended.err, "tutti: stopping; a second signal ends it at once\n"), 1u)
+      << "once, whoever was signalled: " << ended.err;
   for (const pid_t node : nodes) EXPECT_FALSE(is_alive(node)) << node;
 
   const auto record = nlohmann::json::parse(ended.out, nullptr, false);
@@ -82,8 +94,105 @@ TEST(InterruptEarly, StopsCleanlyWheneverItComes) {
       const Ended ended = process.wait(kSoonS);
       EXPECT_FALSE(ended.late);
       EXPECT_EQ(ended.exit_code, kExitInterrupted) << fabric << delay_ms << ended.err;
+      EXPECT_FALSE(has(ended.err, "stopping")) << "it is to be quiet: " << ended.err;
       EXPECT_EQ(json_in(folder / "run/run.json").value("status", ""), "interrupted");
     }
+}
+
+// It is killed after 10 s, which is no loss of a peer: the run was interrupted, and keeps its
+// record.
+TEST(InterruptLate, AWorkerThatDoesNotReactChangesNothing) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", endless_job());
+  Subprocess process(
+      {"train", "job.toml", "--out", "run", "--json", "--set", "cluster.fabric=process"},
+      {.folder = folder.path()});
+  ASSERT_TRUE(eventually([&] { return evaluations_in(folder / "run") > 1; }, 30)) << process.err();
+  const std::vector<pid_t> nodes = children_of(process.pid());
+  ASSERT_EQ(nodes.size(), 4u);
+  kill(nodes.back(), SIGSTOP);  // as if it computed for long
+  process.signal(SIGINT);
+  const Ended ended = process.wait(20);
+  EXPECT_FALSE(ended.late);
+  EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
+  for (const pid_t node : nodes) EXPECT_FALSE(is_alive(node)) << node;
+  const auto record = nlohmann::json::parse(ended.out, nullptr, false);
+  ASSERT_TRUE(record.is_object()) << ended.out;
+  EXPECT_EQ(record["status"], "interrupted");
+  EXPECT_EQ(record["exit_code"], kExitInterrupted);
+  EXPECT_EQ(record["nodes"].size(), 3u) << "of those who could say what they did";
+  EXPECT_EQ(json_in(folder / "run/run.json"), record);
+}
+
+// Who reads progress in JSON gets nothing between its objects.
+TEST(InterruptEarly, SaysNothingToPrograms) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", endless_job());
+  Subprocess process({"train", "job.toml", "--out", "run", "--progress", "json"},
+                     {.folder = folder.path()});
+  ASSERT_TRUE(eventually([&] { return evaluations_in(folder / "run") > 1; }, 30)) << process.err();
+  process.signal_group(SIGINT);
+  const Ended ended = process.wait(kSoonS);
+  EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
+  EXPECT_FALSE(has(ended.err, "stopping")) << ended.err;
+}
+
+// A pipe without room for a single byte, and nobody who reads it.
+class FullPipe {
+ public:
+  FullPipe() {
+    EXPECT_EQ(pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
+    const std::string block(4096, 'x');
+    while (write(ends_[1], block.data(), block.size()) > 0) {
+    }
+    fcntl(ends_[1], F_SETFL, 0);  // from here on who writes waits
+  }
+  ~FullPipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  FullPipe(const FullPipe&) = delete;
+  FullPipe& operator=(const FullPipe&) = delete;
+  int fd() const { return ends_[1]; }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+// Commands that have nothing to keep end at the first signal, wherever they are: here they wait for
+// somebody to read what they print.
+TEST(InterruptEarly, EndsCommandsThatKeepNothingAtOnce) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", small_job());
+  for (const Arguments& arguments : {Arguments{"check", "job.toml"}, Arguments{"list", "settings"}})
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const FullPipe pipe;
+      Subprocess process(arguments, {.folder = folder.path(), .out = pipe.fd()});
+      const std::string state = "/proc/" + std::to_string(process.pid()) + "/syscall";
+      const std::string writing = std::to_string(SYS_write) + " 0x1 ";
+      ASSERT_TRUE(eventually([&] { return content_of(state).starts_with(writing); }, 30))
+          << content_of(state);
+      process.signal(signal);
+      const Ended ended = process.wait(kSoonS);
+      EXPECT_FALSE(ended.late) << arguments[0];
+      EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
+      EXPECT_EQ(ended.err, "");
+    }
+}
+
+// Each stage of a start looks at the wish to stop before it begins: reading data, what follows it.
+TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
+  const std::atomic<bool> stop{true};
+  for (const std::string fabric : {"process", "virtual"}) {
+    Job job = parse_job(endless_job(), "test");
+    job.cluster.fabric = fabric;
+    EXPECT_THROW(launch(job, {.out = "", .keep_files = false}, stop), InterruptedError);
+    const RunRecord record = launch(job, prepare(job), {.out = "", .keep_files = false}, stop);
+    EXPECT_EQ(record.status, "interrupted");
+    EXPECT_EQ(record.exit_code, kExitInterrupted);
+    EXPECT_TRUE(has(record.error, "before anything was started")) << record.error;
+    EXPECT_EQ(record.outcomes.size(), 4u);
+  }
 }
 
 }  // namespace

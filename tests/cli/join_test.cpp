@@ -2,9 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <sstream>
 
 #include "fabric/outcome.h"
+#include "jobs/node_report.h"
+#include "tests/fabric/impostors.h"
 #include "tests/support/proc.h"
 #include "tests/support/programs.h"
 
@@ -48,6 +53,59 @@ class Launcher {
   TemporaryFolder folder_;
   std::unique_ptr<Subprocess> process_;
 };
+
+// Where these processes have TCP sockets in a state of /proc/net/tcp: local addresses, in its
+// words.
+constexpr const char* kDialling = "02";
+constexpr const char* kListening = "0A";
+std::set<std::string> sockets_of(const std::vector<pid_t>& pids, const std::string& wanted) {
+  std::set<std::string> owned, found;
+  for (const pid_t pid : pids) {
+    std::error_code failed;
+    const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+      std::error_code closed;
+      const std::string name = std::filesystem::read_symlink(entry.path(), closed).string();
+      if (name.starts_with("socket:[")) owned.insert(name.substr(8, name.size() - 9));
+    }
+  }
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream fields(line);
+      std::string number, local, remote, state, skipped, inode;
+      fields >> number >> local >> remote >> state;
+      for (int i = 0; i < 5; ++i) fields >> skipped;
+      fields >> inode;
+      if (state == wanted && owned.contains(inode)) found.insert(local);
+    }
+  }
+  return found;
+}
+
+// 127/8 and ::1, and the former as the latter's kind; each word in the machine's own byte order.
+bool is_loopback(const std::string& local) {
+  const std::string address = local.substr(0, local.find(':'));
+  if (address.size() == 8) return address.ends_with("7F");
+  return address == "00000000000000000000000001000000" ||
+         (address.starts_with("0000000000000000FFFF0000") && address.ends_with("7F"));
+}
+
+// Plays a worker that has shown the token, and says it is done without having done anything.
+void join_and_report(Launcher& launcher, const std::string& report) {
+  using Type = ControlMessage::Type;
+  const auto where = process::parse_host_port(launcher.address(), "test");
+  ControlSocket control(process::dial(where, kLate_s));
+  control.post({Type::kJoin, kAnyRank, 0, process::kProtocol, launcher.token()});
+  const auto accepted = hear(control, kLate_s);
+  ASSERT_TRUE(accepted && accepted->type == Type::kAccepted);
+  const Rank rank = accepted->rank;
+  control.post({Type::kHello, rank, 0, 0, {}});
+  const std::string result =
+      process::encode_outcome({NodeOutcome::Kind::kDone, report, "", kExitDone, kAnyRank});
+  control.post({Type::kResult, rank, 0, 0, result});
+  ASSERT_TRUE(control.drain(kLate_s));
+}
 
 nlohmann::json record_of(const Ended& ended) {
   return nlohmann::json::parse(ended.out, nullptr, false);
@@ -144,6 +202,73 @@ TEST(Join, RefusesWhatNeedsOneHost) {
   EXPECT_EQ(all.exit_code, kExitBadJob);
   EXPECT_TRUE(has(all.err, "rank 0")) << all.err;
   EXPECT_EQ(check({"cluster.remote=1"}).exit_code, kExitDone);
+}
+
+TEST(Join, ABadReportIsItsNodesFailureAndTheRecordIsKept) {
+  NodeReport of_another;
+  of_another.role = "worker";
+  NodeReport impossible = of_another;
+  impossible.rank = 1;
+  impossible.steps = -1;
+  for (const std::string& report :
+       {std::string("garbage"), std::string(), to_text(of_another), to_text(impossible)}) {
+    Launcher launcher(small_job(), {"cluster.workers=2", "cluster.remote=1"});
+    ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+    join_and_report(launcher, report);
+    const Ended ended = launcher.process().wait(kLate_s);
+    EXPECT_FALSE(ended.late);
+    EXPECT_EQ(ended.exit_code, kExitInternal) << ended.err;
+    EXPECT_TRUE(has(ended.err, "rank 1: ")) << ended.err;
+    const auto record = json_in(launcher.run() + "/run.json");
+    ASSERT_TRUE(record.is_object()) << ended.err;
+    EXPECT_EQ(record["status"], "failed");
+    EXPECT_TRUE(has(record["error"], "rank 1: ")) << record["error"];
+    EXPECT_EQ(record["nodes"].size(), 1u) << "what rank 0 did counts";
+  }
+}
+
+TEST(Join, NothingListensBeyondLoopback) {
+  const auto expect_loopback = [](const std::vector<pid_t>& pids) {
+    const std::set<std::string> places = sockets_of(pids, kListening);
+    EXPECT_FALSE(places.empty()) << "the launcher must be found, or the test sees nothing";
+    for (const std::string& place : places) EXPECT_TRUE(is_loopback(place)) << place;
+  };
+  for (const bool remote : {false, true}) {
+    Launcher launcher(endless_job(),
+                      {"cluster.workers=3", remote ? "cluster.remote=1" : "cluster.remote=0"});
+    std::vector<pid_t> pids = {launcher.process().pid()};
+    std::unique_ptr<Subprocess> joined;
+    if (remote) {
+      ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+      expect_loopback(pids);
+      joined = launcher.join();
+      pids.push_back(joined->pid());
+    }
+    ASSERT_TRUE(eventually([&] { return evaluations_in(launcher.run()) > 0; }, kLate_s))
+        << launcher.process().err();
+    for (const pid_t node : children_of(launcher.process().pid())) pids.push_back(node);
+    EXPECT_EQ(pids.size(), 4u);
+    if (remote)
+      expect_loopback(pids);
+    else
+      EXPECT_EQ(sockets_of(pids, kListening), std::set<std::string>()) << "nobody is to come";
+  }
+}
+
+// The launcher's machine does not answer: its queue of those who knock is full.
+TEST(Join, CanBeInterruptedWhileItDials) {
+  const process::FileDescriptor deaf = process::listen_on({"127.0.0.1", 0});
+  ASSERT_EQ(listen(deaf.get(), 0), 0);
+  const process::HostPort where = process::local_address(deaf);
+  const process::FileDescriptor queued = process::dial(where, kLate_s);
+  Subprocess joined({"join", to_text(where), "--token", "t"});
+  ASSERT_TRUE(eventually([&] { return !sockets_of({joined.pid()}, kDialling).empty(); }, kLate_s))
+      << joined.err();
+  joined.signal(SIGINT);
+  const Ended ended = joined.wait(kSoonS);
+  EXPECT_FALSE(ended.late);
+  EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
+  EXPECT_TRUE(has(ended.err, "interrupted")) << ended.err;
 }
 
 }  // namespace

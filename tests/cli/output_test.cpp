@@ -6,7 +6,9 @@
 
 #include "core/schema.h"
 #include "fabric/outcome.h"
+#include "jobs/recipes.h"
 #include "jobs/run_record.h"
+#include "jobs/tasks.h"
 #include "tests/support/programs.h"
 
 namespace tutti {
@@ -35,6 +37,16 @@ class Output : public testing::Test {
     Arguments arguments = {"train", "job.toml", "--out", out};
     for (const std::string& set : sets) arguments = arguments + Arguments{"--set", set};
     return run_json(arguments);
+  }
+  // A recipe is found right, but for data that is not on this machine.
+  void expect_checked(const std::string& recipe) {
+    if (missing_files(load_job(recipe, {})).empty()) {
+      EXPECT_EQ(run_json({"check", recipe}).value("ok", false), true) << recipe;
+      return;
+    }
+    const Ended ended = run_tutti({"check", recipe}, {.folder = folder_.path()});
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << recipe;
+    EXPECT_TRUE(has(ended.err, ": task.data")) << ended.err;
   }
   TemporaryFolder folder_;
 };
@@ -164,6 +176,21 @@ TEST_F(Output, AMissedTargetIsSaidAndIsNoError) {
   EXPECT_FALSE(has(ended.err, "\r"));
 }
 
+// Whether a target was missed is said of those alone that had one and were measured.
+TEST_F(Output, RunsSideBySide) {
+  train("aimless", {});
+  train("missed", {"name=missed", "task.target=1.1"});
+  const std::string virtually = "cluster.fabric=virtual";
+  train("cost", {virtually, "cluster.cost_only=true", "task.target=1.1"});
+  const auto misses = [&](const Arguments& runs) {
+    return has(run(Arguments{"show"} + runs).out, " missed ");
+  };
+  EXPECT_FALSE(misses({"aimless"}));
+  EXPECT_TRUE(misses({"missed"}));
+  EXPECT_FALSE(misses({"cost"}));
+  EXPECT_EQ(run_json({"show", "aimless", "missed"}).size(), 2u);
+}
+
 TEST_F(Output, OverridesChangeAnySetting) {
   const json record =
       train("o", {"name=other", "task.data.samples=300", "task.data.classes=4", "task.model=mlp",
@@ -254,10 +281,21 @@ TEST_F(Output, EveryRecipePassesTheCheck) {
   size_t recipes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TUTTI_SOURCE "/recipes")) {
     if (entry.path().extension() != ".toml") continue;
-    EXPECT_EQ(run_json({"check", entry.path().string()})["ok"], true) << entry.path();
+    expect_checked(entry.path().string());
     ++recipes;
   }
   EXPECT_GE(recipes, 5u);
+}
+
+TEST_F(Output, EveryClusterAndTaskPassesTheCheck) {
+  const std::vector<std::string> clusters = recipe_names("clusters");
+  EXPECT_GE(clusters.size(), 5u);
+  for (const std::string& name : clusters)
+    EXPECT_EQ(run_json({"check", "job.toml", "--cluster", name, "--set", "task.global_batch=100"})
+                  .value("ok", false),
+              true)
+        << name;
+  for (const ReferenceTask& task : reference_tasks()) expect_checked(recipe_of(task));
 }
 
 TEST_F(Output, DoctorSaysWhatThereIs) {
@@ -277,6 +315,32 @@ TEST_F(Output, DoctorSaysWhatThereIs) {
   EXPECT_EQ(report["virtual_library"], true);
   EXPECT_TRUE(has(report["ucx_transports"].get<std::string>(), "tcp")) << report;
   EXPECT_TRUE(has(run({"doctor"}).out, "transports"));
+  // What the fabric itself gets, and what LibTorch itself has loaded.
+  const json& chosen = report["transports_chosen"];
+  EXPECT_EQ(chosen["same_machine"], json({"self", "sysv"}));
+  EXPECT_EQ(chosen["other_machines"], json({"tcp"}));
+  EXPECT_TRUE(has(run({"doctor"}).out, "self, sysv on this machine, tcp to others"));
+  EXPECT_TRUE(has(report["blas"].get<std::string>(), "blas")) << report["blas"];
+  EXPECT_TRUE(report["missing"].is_array());
+}
+
+// Alone in a folder the program lacks its libraries: each with what to do about it.
+TEST_F(Output, DoctorSaysWhatIsMissing) {
+  std::filesystem::copy_file(TUTTI_PROGRAM, folder_ / "tutti");
+  const SubprocessOptions alone{.folder = folder_.path(), .program = folder_ / "tutti"};
+  const json report = json::parse(run_tutti({"doctor", "--json"}, alone).out, nullptr, false);
+  const std::string text = run_tutti({"doctor"}, alone).out;
+  EXPECT_EQ(report["models_library"], false);
+  EXPECT_EQ(report["virtual_library"], false);
+  EXPECT_FALSE(has(report["blas"].get<std::string>(), ".so")) << "none is loaded";
+  ASSERT_GE(report["missing"].size(), 4u);
+  for (const json& entry : report["missing"]) {
+    expect_types(entry, {{"what", "s"}, {"remedy", "s"}});
+    EXPECT_TRUE(
+        has(text, entry["what"].get<std::string>() + ": " + entry["remedy"].get<std::string>()))
+        << text;
+  }
+  EXPECT_TRUE(has(text, "./scripts/build")) << text;
 }
 
 TEST_F(Output, HelpShowsAnExample) {

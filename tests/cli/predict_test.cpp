@@ -116,6 +116,22 @@ TEST_F(Predict, ClassesOfACsvFile) {
   EXPECT_TRUE(bare["quality"].is_null());
 }
 
+// Standard output by its names, and a link, which stays one.
+TEST_F(Predict, IntoWhatIsNoRegularFile) {
+  train_on_flowers();
+  const std::string printed = run({"predict", "run"}).out;
+  ASSERT_FALSE(printed.empty());
+  EXPECT_EQ(run({"predict", "run", "-o", "-"}).out, printed);
+  std::filesystem::create_symlink("/proc/self/fd/1", folder_ / "output");
+  EXPECT_EQ(run({"predict", "run", "-o", "output"}).out, printed);
+  write_text(folder_ / "target.csv", "old");
+  std::filesystem::create_symlink("target.csv", folder_ / "link.csv");
+  EXPECT_EQ(run({"predict", "run", "-o", "link.csv"}).out, "");
+  EXPECT_EQ(content_of(folder_ / "target.csv"), printed);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.csv"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "output"));
+}
+
 // Without --data: the test samples that training kept aside, to the quality that it reported.
 TEST_F(Predict, TheTestSamplesByDefault) {
   train_on_flowers();
@@ -173,6 +189,38 @@ TEST_F(Predict, ImagesOfAnIdxFile) {
   EXPECT_EQ(predictions({"--data", "new", "--labels", "new_labels"}, 20, true), expected);
   // Labels without images, or beside a table that brings its own, would have no effect.
   EXPECT_EQ(run({"predict", "run", "--labels", "new_labels"}).exit_code, kExitBadJob);
+}
+
+// The user should hear why there is nothing to predict with, and what to do.
+TEST_F(Predict, RunsWithoutParametersAreExplained) {
+  const auto expect = [&](const std::vector<std::string>& parts) {
+    const Ended ended = run({"predict", "run"});
+    EXPECT_EQ(ended.exit_code, kExitBadJob);
+    for (const std::string& part : parts) EXPECT_TRUE(has(ended.err, part)) << ended.err;
+    std::filesystem::remove_all(folder_ / "run");
+  };
+  write_text(folder_ / "job.toml", small_job());
+  run({"train", "job.toml", "--out", "run", "--set", "cluster.fabric=virtual", "--set",
+       "cluster.cost_only=true"});
+  expect({"run: ", "costs only", "cluster.cost_only=false"});
+
+  write_text(folder_ / "endless.toml", endless_job());
+  Subprocess process({"train", "endless.toml", "--out", "run"}, {.folder = folder_.path()});
+  ASSERT_TRUE(eventually([&] { return evaluations_in(folder_ / "run") > 0; }, 30));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait(kSoonS).exit_code, kExitInterrupted);
+  expect({"ended as \"interrupted\"", "train it again", "tutti train run/job.toml"});
+
+  train_on_flowers();
+  std::filesystem::remove(folder_ / "run/parameters.safetensors");
+  expect({"lost its parameters.safetensors", "train it again"});
+  train_on_flowers();
+  std::filesystem::remove(folder_ / "run/parameters.safetensors");
+  std::filesystem::remove(folder_ / "run/run.json");
+  expect({"did not end", "train it again"});
+  train_on_flowers();
+  std::filesystem::remove(folder_ / "flowers.csv");
+  expect({"flowers.csv", "needed to predict", "put it back"});
 }
 
 TEST_F(Predict, WhatDoesNotFitIsRefused) {
