@@ -16,6 +16,7 @@ from selenium import webdriver
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 TUTTI = sys.argv[1]
 CHARTS = ["quality-time", "quality-samples", "quality-bytes", "loss-time", "time-to-target",
@@ -49,6 +50,14 @@ class Report(unittest.TestCase):
             settle(self.browser)
         except TimeoutException:
             self.fail(f"the page is never drawn: {self.browser.get_log('browser')}")
+
+    def eventually(self, condition, message):
+        """Waits for what the browser does after an event that it only announces, such as opening
+        a <details>: its "toggle" is a task of its own."""
+        try:
+            return WebDriverWait(self.browser, 30, 0.05).until(lambda _: condition())
+        except TimeoutException:
+            self.fail(message)
 
     def run_js(self, script, *arguments):
         return self.browser.execute_script(script, *arguments)
@@ -193,7 +202,8 @@ class Report(unittest.TestCase):
         self.assertNotEqual(self.run_js(
             "return Chart.getChart('quality-time-chart').data.datasets[2].borderColor"), line)
         self.click("#quality-time summary")
-        self.assertGreater(len(self.find("#quality-time .values tbody tr")), 20)
+        self.eventually(lambda: len(self.find("#quality-time .values tbody tr")) > 20,
+                        "the table of values is never filled")
         self.click("#learning-controls button", "logarithmic")
         self.assertEqual(self.run_js("return Chart.getChart('quality-time-chart').scales.x.type"),
                          "logarithmic")
@@ -249,9 +259,9 @@ class Report(unittest.TestCase):
         canvas = self.find("#quality-time-chart")[0]
         self.run_js("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
         webdriver.ActionChains(self.browser).move_to_element(canvas).perform()
-        lines = self.run_js("""
+        lines = self.eventually(lambda: self.run_js("""
             const done = Chart.getChart('quality-time-chart').tooltip;
-            return done.opacity ? done.body.map((b) => b.lines[0]) : [];""")
+            return done.opacity ? done.body.map((b) => b.lines[0]) : [];"""), "no tip is shown")
         self.assertTrue(any("solo: " in line and "–" in line for line in lines), lines)
         self.expect_quiet()
 
