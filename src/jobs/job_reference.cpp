@@ -1,8 +1,9 @@
 // Documents every setting of a job as Markdown, by visiting the fields that the reader reads.
 //
 // Which fields there are may depend on a choice made before them (`kind`, `fabric`), so a table is
-// visited once for each alternative of each of its choices; a row is printed where it first shows,
-// and again where the same key means something else.
+// visited once for each alternative of each of its choices, and within an alternative for those of
+// the choices that only it has; a row is printed where it first shows, and again where the same key
+// means something else.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,9 +53,9 @@ class ReferenceWriter : public Visitor {
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char* help) override {
     row(key, fmt::format("`{}`", fmt::join(allowed, "`, `")), fmt::format("\"{}\"", value), help);
-    if (forced_.first == key)
-      value = forced_.second;
-    else if (forced_.first.empty())
+    if (const auto forced = forced_.find(key); forced != forced_.end())
+      value = forced->second;
+    else if (!known_.contains(key))
       choices_.push_back({key, value, {allowed.begin(), allowed.end()}});
   }
   void table(const char* key, const std::function<void(Visitor&)>& inside,
@@ -116,36 +117,51 @@ class ReferenceWriter : public Visitor {
   void explore(const std::string& prefix, const std::function<void(Visitor&)>& inside) {
     const auto outer_prefix = std::exchange(prefix_, prefix);
     const auto outer_choices = std::exchange(choices_, {});
+    const auto outer_known = std::exchange(known_, {});
     const auto outer_forced = std::exchange(forced_, {});
-    const auto outer_note = note_;
     const auto outer_seen = prefix.empty() ? std::exchange(seen_, {}) : seen_;
-    inside(*this);
-    const auto choices = choices_;
-    for (const Choice& choice : choices) {
-      for (const std::string& alternative : choice.allowed) {
-        forced_ = {choice.key, alternative};
-        note_ = fmt::format("{}With `{} = \"{}\"`: ", outer_note, choice.key, alternative);
-        taken_.emplace_back(table_ + "." + prefix + choice.key, alternative);
-        alternatives_[taken_.back().first] = choice.allowed.size();
-        inside(*this);
-        taken_.pop_back();
-      }
-      forced_ = {choice.key, choice.value};
-      inside(*this);
-    }
+    visit_alternatives(inside);
     prefix_ = outer_prefix;
     choices_ = outer_choices;
+    known_ = outer_known;
     forced_ = outer_forced;
-    note_ = outer_note;
     if (prefix.empty()) seen_ = outer_seen;
+  }
+
+  void visit_alternatives(const std::function<void(Visitor&)>& inside) {
+    choices_.clear();
+    inside(*this);
+    const auto choices = std::exchange(choices_, {});
+    const auto outer_known = known_;
+    const auto outer_note = note_;
+    for (const Choice& choice : choices) known_.insert(choice.key);
+    for (const Choice& choice : choices) {
+      for (const std::string& alternative : choice.allowed) {
+        forced_[choice.key] = alternative;
+        note_ = fmt::format(
+            "{} `{} = \"{}\"`: ",
+            outer_note.empty() ? "With" : outer_note.substr(0, outer_note.size() - 2) + ",",
+            choice.key, alternative);
+        taken_.emplace_back(table_ + "." + prefix_ + choice.key, alternative);
+        alternatives_[taken_.back().first] = choice.allowed.size();
+        visit_alternatives(inside);
+        taken_.pop_back();
+      }
+      forced_[choice.key] = choice.value;
+      inside(*this);
+      forced_.erase(choice.key);
+      note_ = outer_note;
+    }
+    known_ = outer_known;
   }
 
   std::vector<Setting> settings_;
   std::map<std::string, std::string> tables_;  // what each is about
   std::string table_, prefix_, note_;
   std::set<std::string> seen_;
-  std::vector<Choice> choices_;                 // of the table being explored
-  std::pair<std::string, std::string> forced_;  // a choice and the alternative taken
+  std::vector<Choice> choices_;                // of the table being explored
+  std::set<std::string> known_;                // those that are explored already, or will be
+  std::map<std::string, std::string> forced_;  // choices and the alternative taken of each
   // The same by whole names, with those of the tables around; and what was seen with which.
   std::vector<std::pair<std::string, std::string>> taken_;
   std::map<std::string, std::map<std::string, std::set<std::string>>> seen_with_;

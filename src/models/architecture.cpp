@@ -51,6 +51,10 @@ double Architecture::activation_bytes() const {
       case LayerKind::kGroupNorm:
         floats += size + 2 * static_cast<double>(layer.groups);
         break;
+      case LayerKind::kBatchNorm:
+        floats += size +
+                  2 * static_cast<double>(layer.output[0]) / static_cast<double>(layer.ghost_batch);
+        break;
       case LayerKind::kLayerNorm:
         floats += size + 2 * size / static_cast<double>(layer.output.back());
         break;
@@ -97,6 +101,21 @@ double Architecture::backward_flops(Range range) const {
     pending = 0;
   }
   return sum + pending * last_share;  // layers below the first parameters
+}
+
+std::vector<Range> Architecture::trained() const { return ranges(false); }
+std::vector<Range> Architecture::statistics() const { return ranges(true); }
+
+std::vector<Range> Architecture::ranges(bool running) const {
+  std::vector<Range> result;
+  for (const Parameter& parameter : parameters) {
+    if ((parameter.running_rate > 0) != running) continue;
+    if (!result.empty() && result.back().end == parameter.range.begin)
+      result.back().end = parameter.range.end;
+    else
+      result.push_back(parameter.range);
+  }
+  return result;
 }
 
 std::vector<Range> ready_ranges(const Architecture& architecture) {

@@ -28,7 +28,9 @@ struct ModelConfig {
                                      // |weights|^2 in each loss; sparse: of the rows it touches
   double l1 = 0;                     // linear: l1 * |weights|_1 in each loss
   int64_t blocks = 3;                // resnet20: in each stage
-  int64_t groups = 8;                // resnet20: of channels that are normalised together
+  std::string norm = "group";        // resnet20: group | batch
+  int64_t groups = 8;                // resnet20, group norm: of channels normalised together
+  int64_t ghost_batch = 16;          // resnet20, batch norm: samples normalised together
   int64_t width = 64;                // transformer: of what stands for a character
   int64_t depth = 2;                 // transformer: blocks of attention and affine layers
   int64_t heads = 4;                 // transformer: of each attention
@@ -62,6 +64,10 @@ struct Parameter {
   double init_bound = 0;
   double init_mean = 0;
   double init_deviation = 0;
+  // > 0: a running statistic, which is not trained. In the place of its gradient a model tells how
+  // far it is off, so replicas merge it as they merge gradients or parameters: by the mean over
+  // samples. At each step it moves by this share of that (optimizers/layout.h).
+  double running_rate = 0;
   Slice slice = {};  // of a shard (shard.h)
 };
 
@@ -77,6 +83,7 @@ enum class LayerKind {
   kDropout,
   kFlatten,
   kGroupNorm,
+  kBatchNorm,  // over a few samples in training, by running statistics elsewhere
   kLayerNorm,  // over the last dimension
   kSkip,       // keeps its input for the add that belongs to it; the layers between are a block
   kAdd,        // adds what the skip kept, with every other pixel and further channels of zero where
@@ -98,6 +105,7 @@ struct Layer {
   int64_t stride = 1;                  // convolution
   int64_t padding = 0;                 // convolution: zeros on each side
   int64_t groups = 0;                  // group norm; heads of an attention
+  int64_t ghost_batch = 0;             // batch norm: samples that are normalised together
   size_t skip = 0;                     // add: position of the skip in Architecture::layers
   double probability = 0;              // dropout
   double flops = 0;                    // forward, one sample; backward costs twice as much
@@ -106,13 +114,6 @@ struct Layer {
   // embedding, the outputs of a dropout, out of `whole` of them. Empty: all.
   Range part = {};
   size_t whole = 0;
-};
-
-// A non-trained buffer (such as running statistics) and how replicas merge it.
-struct ModelBuffer {
-  std::string name;
-  size_t size = 0;
-  std::string merge;  // mean | sum | keep_first
 };
 
 // Where a stage begins in the model that it is a part of. Names what random numbers are keyed by,
@@ -145,7 +146,6 @@ struct Architecture {
   double values_per_sample = 0;  // sparse: rows that a sample touches, on average
   std::vector<Layer> layers;
   std::vector<Parameter> parameters;  // in order of the flat buffer, which is the forward order
-  std::vector<ModelBuffer> buffers;
   size_t parameter_count = 0;
 
   double forward_flops() const;     // one sample
@@ -158,6 +158,12 @@ struct Architecture {
   // ranges reported by Model::gradient partition the backward pass.
   double backward_flops(Range range) const;
   size_t rows() const { return row_width ? parameter_count / row_width : 0; }
+  // Ranges of the flat buffer that are trained, and those of running statistics; neighbours as one.
+  std::vector<Range> trained() const;
+  std::vector<Range> statistics() const;
+
+ private:
+  std::vector<Range> ranges(bool running) const;
 };
 
 // The ranges in which Model::gradient reports gradients, in that order: one for each layer with
@@ -169,6 +175,8 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
                                int64_t classes);
 // Models whose parameters are rows that a batch touches few of, by their name.
 bool is_sparse(const ModelConfig& config);
+// Models in which samples of a batch influence one another.
+bool normalises_batches(const ModelConfig& config);
 // The data as the model takes it: with its rows kept sparse for a sparse one. Throws ConfigError
 // when they are dense.
 std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,

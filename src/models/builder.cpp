@@ -16,6 +16,7 @@ namespace {
 // What an exponential, or a norm of one value, is counted as: they are small beside the products.
 constexpr double kOperationsOfExp = 10;
 constexpr double kOperationsOfNorm = 8;
+constexpr double kRunningRate = 0.1;  // as PyTorch's `momentum`
 
 }  // namespace
 
@@ -141,6 +142,18 @@ Builder& Builder::group_norm(const std::string& name, int64_t groups) {
   return *this;
 }
 
+Builder& Builder::batch_norm(const std::string& name, int64_t ghost_batch) {
+  const int64_t channels = shape_.at(0);
+  append(LayerKind::kBatchNorm, name, shape_,
+         kOperationsOfNorm * static_cast<double>(elements(shape_)))
+      .ghost_batch = ghost_batch;
+  add_parameter(name + ".weight", {channels}, {.mean = 1});
+  add_parameter(name + ".bias", {channels}, {});
+  add_parameter(name + ".running_mean", {channels}, {.running_rate = kRunningRate});
+  add_parameter(name + ".running_var", {channels}, {.mean = 1, .running_rate = kRunningRate});
+  return *this;
+}
+
 Builder& Builder::layer_norm(const std::string& name) {
   const int64_t width = shape_.back();
   append(LayerKind::kLayerNorm, name, shape_,
@@ -228,7 +241,8 @@ void Builder::add_parameter(const std::string& name, std::vector<int64_t> shape,
                                 .channels_last = channels_last,
                                 .init_bound = start.bound,
                                 .init_mean = start.mean,
-                                .init_deviation = start.deviation});
+                                .init_deviation = start.deviation,
+                                .running_rate = start.running_rate});
 }
 
 // What PyTorch's Linear and Conv2d start with, for weights and biases alike.

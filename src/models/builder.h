@@ -32,6 +32,8 @@ class Builder {
   Builder& gelu();
   Builder& dropout(double probability);  // no layer when the probability is 0
   Builder& group_norm(const std::string& name, int64_t groups);
+  // BatchNorm2d, whose statistics are those of `ghost_batch` samples.
+  Builder& batch_norm(const std::string& name, int64_t ghost_batch);
   Builder& layer_norm(const std::string& name);
   Builder& embedding(const std::string& name, int64_t codes, int64_t width);
   Builder& positions(const std::string& name);  // Embedding of the position, added
@@ -48,6 +50,7 @@ class Builder {
   // How the values of a parameter start.
   struct Start {
     double bound = 0, mean = 0, deviation = 0;
+    double running_rate = 0;
   };
   static Start uniform_over(int64_t fan_in);
   Layer& append(LayerKind kind, std::string name, std::vector<int64_t> output, double flops);

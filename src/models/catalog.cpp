@@ -16,6 +16,10 @@ std::vector<int64_t> channels_of(const ModelConfig& config) {
   return {20, 50};
 }
 
+bool normalises_batches(const ModelConfig& config) {
+  return config.kind == "resnet20" && config.norm == "batch";
+}
+
 double dropout_of(const ModelConfig& config) {
   if (config.dropout >= 0) return config.dropout;
   return config.kind == "lenet" ? 0.5 : 0;
@@ -91,7 +95,8 @@ constexpr Entry kEntries[] = {
     {{"logistic", "affine and softmax, cross-entropy; convex"}, logistic},
     {{"mlp", "affine-relu for each hidden layer, then affine"}, mlp},
     {{"lenet", "conv-relu-pool twice, affine-relu-dropout, affine-softmax; for images"}, lenet},
-    {{"resnet20", "residual blocks of convolutions with group norm; for images"}, make_resnet20},
+    {{"resnet20", "residual blocks of convolutions with group or batch norm; for images"},
+     make_resnet20},
     {{"transformer", "causal attention; predicts the next code at each position; for tokens"},
      make_transformer},
     {{"sparse_logistic", "logistic on rows that stay sparse; a batch touches its features only"},
@@ -124,7 +129,14 @@ void visit(Visitor& v, ModelConfig& config) {
   }
   if (is_resnet) {
     v.field("blocks", config.blocks, {1, kMostBlocks}, "in each stage; 3 make 20 layers");
-    v.field("groups", config.groups, kWidth, "of channels that are normalised together");
+    v.choice("norm", config.norm, {"group", "batch"},
+             "what is normalised together: groups of channels of a sample, or channels of a batch");
+    if (config.norm == "group")
+      v.field("groups", config.groups, kWidth, "of channels that are normalised together");
+    else
+      v.field("ghost_batch", config.ghost_batch, {2, 1e6},
+              "samples that are normalised together; where it divides the share of a worker, the "
+              "result does not depend on the number of workers");
   }
   if (is_transformer) {
     v.field("width", config.width, kWidth, "of what stands for a character");
@@ -184,6 +196,7 @@ Architecture make_architecture(const ModelConfig& config, const std::vector<int6
   require_within("task.model.blocks", static_cast<double>(config.blocks), {1, kMostBlocks});
   require_within("task.model.depth", static_cast<double>(config.depth), {1, kMostBlocks});
   require_within("task.model.groups", static_cast<double>(config.groups), kWidth);
+  require_within("task.model.ghost_batch", static_cast<double>(config.ghost_batch), {2, 1e6});
   require_within("task.model.width", static_cast<double>(config.width), kWidth);
   require_within("task.model.rank", static_cast<double>(config.rank), {1, 1023});
   require_within("task.model.heads", static_cast<double>(config.heads), kWidth);

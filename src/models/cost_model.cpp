@@ -20,7 +20,7 @@ class CostStage : public StageModel {
   std::span<float> gradients() override { return memory_.gradients; }
 
   std::span<const float> forward(size_t slot, const Batch& batch, std::span<const float>,
-                                 bool) override {
+                                 std::optional<float>) override {
     if (samples_.size() <= slot) samples_.resize(slot + 1);
     samples_[slot] = batch.size();
     if (group_)
@@ -73,7 +73,6 @@ class CostModel : public Model {
   const Architecture& architecture() const override { return architecture_; }
   std::span<float> parameters() override { return memory_.parameters; }
   std::span<float> gradients() override { return memory_.gradients; }
-  std::span<float> buffers() override { return {}; }
 
   double gradient(const Batch&, float, const Ready& ready) override {
     if (ready)

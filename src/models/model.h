@@ -36,10 +36,10 @@ class Model {
   virtual const Architecture& architecture() const = 0;
   virtual std::span<float> parameters() = 0;
   virtual std::span<float> gradients() = 0;
-  virtual std::span<float> buffers() = 0;  // non-trained values, merged as the architecture says
 
-  // gradients = scale * (sum over the batch of the gradient of the loss); returns the sum of the
-  // losses. `parameters` must not change meanwhile: that is not detected.
+  // gradients = scale * (sum over the batch of the gradient of the loss), of running statistics
+  // scale * (sum over the batch of how far they are off); returns the sum of the losses.
+  // `parameters` must not change meanwhile: that is not detected.
   virtual double gradient(const Batch& batch, float scale, const Ready& ready) = 0;
   // Measures the fit to the data: no dropout, and no penalty in the loss.
   virtual Evaluation evaluate(const Batch& batch) = 0;

@@ -39,6 +39,7 @@ std::optional<SplitRegion> region_of_products(const Architecture& whole, size_t 
       case LayerKind::kMaxPool:
       case LayerKind::kAveragePool:
       case LayerKind::kFlatten:
+      case LayerKind::kBatchNorm:
         break;
       case LayerKind::kDropout:  // whose part is one range
         if (layer.output.size() > 1) return std::nullopt;

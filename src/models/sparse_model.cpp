@@ -23,7 +23,6 @@ class RowsModel : public SparseModel {
   const Architecture& architecture() const override { return architecture_; }
   std::span<float> parameters() override { return memory_.parameters; }
   std::span<float> gradients() override { return memory_.gradients; }
-  std::span<float> buffers() override { return {}; }
 
   double gradient(const Batch& batch, float scale, const Ready& ready) override {
     std::fill(memory_.gradients.begin(), memory_.gradients.end(), 0.0F);

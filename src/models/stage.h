@@ -6,6 +6,8 @@
 // values.
 #pragma once
 
+#include <optional>
+
 #include "models/model.h"
 
 namespace tutti {
@@ -45,9 +47,11 @@ class StageModel {
 
   // `input` is what the stage below made of the batch's samples; the first stage takes their
   // features instead. Batch and input must stay until the backward pass. Returns the output, which
-  // stays until the next forward pass in this slot: of the last stage, the scores.
+  // stays until the next forward pass in this slot: of the last stage, the scores. For training
+  // with the scale of the gradients to come, without it to measure.
   virtual std::span<const float> forward(size_t slot, const Batch& batch,
-                                         std::span<const float> input, bool training) = 0;
+                                         std::span<const float> input,
+                                         std::optional<float> scale) = 0;
   // Of the last stage, after a forward pass: the sum of the losses; the backward pass then starts
   // from scale * their gradient.
   virtual double loss(size_t slot, const Batch& batch, float scale) = 0;

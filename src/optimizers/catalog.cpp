@@ -53,14 +53,14 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const L
   // Outermost: what is clipped is the gradient of the loss, before weight decay is added.
   if (config.clip_norm > 0)
     optimizer = with_clipping(std::move(optimizer), config.clip_norm, layout.size);
-  return optimizer;
+  return with_running_statistics(std::move(optimizer), layout);
 }
 
 OptimizerCost optimizer_cost(const OptimizerConfig& config, const Layout& layout) {
   OptimizerCost cost;
   if (config.kind == "shampoo") cost = shampoo_cost(config, layout);
   const int scratch = (config.kind == "lamb" ? 1 : 0) + (decays_gradient(config) ? 1 : 0) +
-                      (config.clip_norm > 0 ? 1 : 0);
+                      (config.clip_norm > 0 ? 1 : 0) + (layout.has_statistics() ? 1 : 0);
   cost.values += (entry_of(config).slots + scratch) * static_cast<double>(layout.size);
   return cost;
 }

@@ -1,4 +1,4 @@
-// The factories behind optimizer_catalog(), one per file, and the two decorators around them.
+// The factories behind optimizer_catalog(), one per file, and the decorators around them.
 #pragma once
 
 #include <memory>

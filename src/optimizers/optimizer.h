@@ -66,10 +66,13 @@ struct OptimizerEntry {
 };
 const std::vector<OptimizerEntry>& optimizer_catalog();
 
-// The optimizer of the catalog with weight decay and clipping around it as the settings say. A
-// layout may be a number of values, which is then one vector.
+// The optimizer of the catalog with weight decay and clipping around it as the settings say, for
+// what the layout says is trained. A layout may be a number of values, which is then one vector.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const Layout& layout);
-// With weight decay and clipping.
+// Steps the trained tensors of the layout by `inner`, and lets running statistics follow.
+std::unique_ptr<Optimizer> with_running_statistics(std::unique_ptr<Optimizer> inner,
+                                                   const Layout& layout);
+// With weight decay, clipping and running statistics.
 OptimizerCost optimizer_cost(const OptimizerConfig& config, const Layout& layout);
 // True when a part of the parameters can be updated by itself only if it is made of whole tensors.
 bool needs_tensors(const OptimizerConfig& config);

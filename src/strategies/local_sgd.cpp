@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "strategies/averaging.h"
 #include "strategies/local_training.h"
+#include "strategies/parameter_layout.h"
 #include "strategies/synchronous.h"
 
 namespace tutti {
@@ -45,7 +46,8 @@ class LocalSgdWorker {
       Fragment& fragment = fragments_.emplace_back();
       fragment.range = range;
       fragment.mean = std::make_unique<Averaging>(context, range.size());
-      fragment.outer = make_optimizer(config.outer, range.size());
+      fragment.outer =
+          make_optimizer(config.outer, outer_layout_of(context.model.architecture(), range));
     }
     adopt_own();
   }
@@ -205,8 +207,10 @@ class LocalSgd : public Strategy {
     cost.bytes_sent /= static_cast<double>(config_.sync_every);
     cost.messages *= static_cast<double>(config_.fragments);
     cost.messages /= static_cast<double>(config_.sync_every);
-    cost.extra_memory = 2.0 * static_cast<double>(count * sizeof(float)) +
-                        optimizer_cost(config_.outer, count).values * sizeof(float);
+    cost.extra_memory =
+        2.0 * static_cast<double>(count * sizeof(float)) +
+        optimizer_cost(config_.outer, outer_layout_of(plan.architecture, {0, count})).values *
+            sizeof(float);
     return cost;
   }
 

@@ -13,5 +13,8 @@ Layout layout_of(const Architecture& architecture, Range range);
 inline Layout layout_of(const Architecture& architecture) {
   return layout_of(architecture, {0, architecture.parameter_count});
 }
+// For optimizers that take the average change of the parameters for a gradient: running statistics
+// become their average.
+Layout outer_layout_of(const Architecture& architecture, Range range);
 
 }  // namespace tutti

@@ -112,6 +112,8 @@ class Trainer : public StepTaker {
 }  // namespace
 
 std::string synchronous_class(const TaskConfig& task) {
+  // Which samples are normalised together may depend on the shares; lanes do not.
+  if (normalises_batches(task.model) && !task.deterministic) return "";
   return task.partition == "global" ? "synchronous" : "";
 }
 

@@ -22,7 +22,7 @@ class GradientExchange {
 
 // The class of strategies whose parameters are those of one worker alone, bitwise with
 // deterministic = true and up to rounding without. With other partitions than "global" the batches
-// depend on the workers.
+// depend on the workers, and so may what batch norm does.
 std::string synchronous_class(const TaskConfig& task);
 
 // With `balance` (partition "global" only) shares follow the speed of the workers: balance.h.

@@ -224,7 +224,7 @@ TEST(ModelConfig, ShowsOnlyTheKeysOfItsKindWithTheirDefaults) {
   visit(resnet, config);
   config.kind = "transformer";
   visit(transformer, config);
-  EXPECT_EQ(resnet.keys, (std::vector<std::string>{"channels", "blocks", "groups"}));
+  EXPECT_EQ(resnet.keys, (std::vector<std::string>{"channels", "blocks", "norm", "groups"}));
   EXPECT_EQ(resnet.lists, (std::vector<int64_t>{16, 32, 64}));
   EXPECT_EQ(transformer.keys, (std::vector<std::string>{"width", "depth", "heads", "dropout"}));
   EXPECT_EQ(transformer.number, 0);

@@ -34,21 +34,26 @@ Values Reference::scores(const Values& flat, const Batch& batch, bool training) 
   Values torch(flat.size()), result;
   for (size_t i = 0; i < flat.size(); ++i) torch[i] = flat[memory_of_[i]];
   const size_t width = batch.features.size() / batch.size();
-  for (size_t row = 0; row < batch.size(); ++row) {
-    const auto first = batch.features.begin() + static_cast<ptrdiff_t>(row * width);
-    Values x(first, first + static_cast<ptrdiff_t>(width));
-    std::map<size_t, Values> kept;
-    for (size_t i = 0; i < architecture_.layers.size(); ++i) {
-      const Layer& layer = architecture_.layers[i];
-      x = apply_layer(architecture_, i, torch, x, kept);
+  std::vector<Values> samples;
+  for (auto first = batch.features.begin(); first != batch.features.end();
+       first += static_cast<ptrdiff_t>(width))
+    samples.emplace_back(first, first + static_cast<ptrdiff_t>(width));
+  std::vector<std::map<size_t, Values>> kept(samples.size());
+  for (size_t i = 0; i < architecture_.layers.size(); ++i) {
+    const Layer& layer = architecture_.layers[i];
+    if (layer.kind == LayerKind::kBatchNorm)
+      apply_batch_norm(architecture_, layer, torch, training, samples);
+    for (size_t row = 0; row < samples.size(); ++row) {
+      Values& x = samples[row];
+      x = apply_layer(architecture_, i, torch, x, kept[row]);
       if (layer.kind != LayerKind::kDropout || !training) continue;
       std::vector<float> mask(x.size());
       fill_dropout_mask({seed_, batch.step, batch.samples[row], static_cast<uint32_t>(i)},
                         layer.probability, mask);
       for (size_t j = 0; j < x.size(); ++j) x[j] *= static_cast<double>(mask[j]);
     }
-    result.insert(result.end(), x.begin(), x.end());
   }
+  for (const Values& x : samples) result.insert(result.end(), x.begin(), x.end());
   return result;
 }
 

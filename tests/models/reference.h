@@ -18,6 +18,11 @@ std::vector<double> apply_layer(const Architecture& architecture, size_t index,
                                 const std::vector<double>& torch, const std::vector<double>& x,
                                 std::map<size_t, std::vector<double>>& kept);
 
+// What a batch norm makes of all samples. `training`: by their own means, ghost by ghost.
+void apply_batch_norm(const Architecture& architecture, const Layer& layer,
+                      const std::vector<double>& torch, bool training,
+                      std::vector<std::vector<double>>& samples);
+
 class Reference {
  public:
   Reference(const Architecture& architecture, uint64_t seed);

@@ -151,6 +151,34 @@ Values add(const Layer& layer, const Layer& skip, const Values& kept, Values x) 
 
 }  // namespace
 
+void apply_batch_norm(const Architecture& architecture, const Layer& layer, const Values& torch,
+                      bool training, std::vector<Values>& samples) {
+  const size_t pixels = extent(layer.input[1] * layer.input[2]);
+  const size_t ghost = training ? extent(layer.ghost_batch) : samples.size();
+  const auto parameter = [&](size_t i, size_t channel) {
+    return torch[architecture.parameters[layer.parameters[i]].range.begin + channel];
+  };
+  for (size_t first = 0; first < samples.size(); first += ghost)
+    for (size_t c = 0; c < extent(layer.input[0]); ++c) {
+      const size_t end = std::min(samples.size(), first + ghost);
+      double mean = parameter(2, c), variance = parameter(3, c);
+      if (training) {
+        Values all;
+        for (size_t n = first; n < end; ++n)
+          for (size_t p = 0; p < pixels; ++p) all.push_back(samples[n][c * pixels + p]);
+        const auto count = static_cast<double>(all.size());
+        mean = std::accumulate(all.begin(), all.end(), 0.0) / count;
+        variance = 0;
+        for (const double value : all) variance += (value - mean) * (value - mean) / count;
+      }
+      for (size_t n = first; n < end; ++n)
+        for (size_t p = 0; p < pixels; ++p) {
+          double& value = samples[n][c * pixels + p];
+          value = (value - mean) / std::sqrt(variance + 1e-5) * parameter(0, c) + parameter(1, c);
+        }
+    }
+}
+
 Values apply_layer(const Architecture& architecture, size_t index, const Values& torch,
                    const Values& x, std::map<size_t, Values>& kept) {
   const Layer& layer = architecture.layers[index];
@@ -192,6 +220,7 @@ Values apply_layer(const Architecture& architecture, size_t index, const Values&
       return x;
     case LayerKind::kAdd:
       return add(layer, architecture.layers[layer.skip], kept.at(layer.skip), x);
+    case LayerKind::kBatchNorm:  // of all samples together
     case LayerKind::kDropout:
     case LayerKind::kFlatten:
     case LayerKind::kSpread:  // of shards, which are compared with whole models

@@ -114,7 +114,7 @@ TEST(CostShard, SumsAsTheOneThatComputesWould) {
   EXPECT_EQ(shard->parameters().size(), shard_of(whole, 1, 2).parameter_count);
   Batch batch;
   batch.samples = {0, 1, 2};
-  shard->forward(0, batch, {}, true);
+  shard->forward(0, batch, {}, 1);
   EXPECT_EQ(notes.sums, std::vector<size_t>(5, 3 * 32 * 64));
   shard->loss(0, batch, 1);
   EXPECT_EQ(notes.maxima, std::vector<size_t>{split_loss_maximum(3 * 32)});

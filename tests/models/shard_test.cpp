@@ -28,6 +28,10 @@ const ModelCase kShardCases[] = {
      {3, 21, 18},
      5},
     {"resnet20", {.kind = "resnet20", .channels = {8, 16}, .blocks = 2, .groups = 4}, {3, 8, 8}, 5},
+    {"resnet20_batch_norm",
+     {.kind = "resnet20", .channels = {4, 8}, .blocks = 2, .norm = "batch", .ghost_batch = 3},
+     {3, 8, 8},
+     5},
     {"transformer",
      {.kind = "transformer", .dropout = 0.3, .width = 16, .depth = 2, .heads = 4},
      {6},
@@ -58,11 +62,11 @@ struct Together {
       architectures[index] = shard->architecture();
       parameters[index].assign(shard->parameters().begin(), shard->parameters().end());
       std::fill(shard->gradients().begin(), shard->gradients().end(), NAN);
-      shard->forward(0, batch, {}, true);
+      shard->forward(0, batch, {}, 0.5F);
       losses[index] = shard->loss(0, batch, 0.5F);
       shard->backward(0, {});
       gradients[index].assign(shard->gradients().begin(), shard->gradients().end());
-      shard->forward(0, batch, {}, false);
+      shard->forward(0, batch, {}, std::nullopt);
       measured[index] = shard->evaluate(0, batch);
     });
   }
@@ -175,7 +179,7 @@ TEST_P(EveryShard, SumsAsOftenAsItSays) {
   on_shards(2, [&](size_t index, ThreadGroup& group) {
     const Own own(example);
     const auto shard = own.model->shard(all, index, 2, group);
-    shard->forward(0, batch, {}, true);
+    shard->forward(0, batch, {}, 1);
     EXPECT_EQ(static_cast<size_t>(group.sums), forward_sums(shard->architecture()).size());
     shard->loss(0, batch, 1);
     group.sums = 0;
@@ -199,7 +203,7 @@ TEST_P(EveryShard, CanBeCutIntoStagesBetweenRegions) {
     std::vector<std::vector<float>> inputs(1);
     for (const Range layers : stages) {
       models.push_back(same.model->shard(layers, index, 2, group));
-      const auto output = models.back()->forward(0, batch, inputs.back(), true);
+      const auto output = models.back()->forward(0, batch, inputs.back(), 0.5F);
       inputs.emplace_back(output.begin(), output.end());
     }
     EXPECT_EQ(models.back()->loss(0, batch, 0.5F), expected.losses[0]);

@@ -77,7 +77,7 @@ TEST_P(EveryCut, CostStagesHaveOutputsOfTheRightSize) {
     const Architecture& own = stage->architecture();
     EXPECT_EQ(stage->parameters().data(), parameters.data() + own.place.value);
     EXPECT_EQ(stage->gradients().size(), own.parameter_count);
-    EXPECT_EQ(stage->forward(1, batch, {}, true).size(), 3 * output_values(own));
+    EXPECT_EQ(stage->forward(1, batch, {}, 1).size(), 3 * output_values(own));
     EXPECT_EQ(stage->loss(1, batch, 1), 0);
     EXPECT_EQ(stage->evaluate(1, batch).count, 3U);
     EXPECT_EQ(stage->backward(1, {}).size(), own.place.layer == 0 ? 0 : 3 * input_values(own));

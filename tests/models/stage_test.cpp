@@ -33,6 +33,10 @@ const ModelCase kStageCases[] = {
      {.kind = "resnet20", .channels = {6, 9}, .blocks = 1, .groups = 3},
      {1, 7, 5},
      4},
+    {"resnet20_batch_norm",
+     {.kind = "resnet20", .channels = {4, 8}, .blocks = 2, .norm = "batch", .ghost_batch = 3},
+     {3, 8, 8},
+     5},
     {"transformer",
      {.kind = "transformer", .dropout = 0.3, .width = 12, .depth = 2, .heads = 3},
      {6},
@@ -47,11 +51,11 @@ struct CutModel {
   }
 
   // Copies what passes a cut, as a network would.
-  void forward(size_t slot, const Batch& batch, bool training = true) {
+  void forward(size_t slot, const Batch& batch, std::optional<float> scale = 1) {
     if (inputs.size() <= slot) inputs.resize(slot + 1);
     inputs[slot].resize(stages.size());
     for (size_t s = 0; s < stages.size(); ++s) {
-      const auto output = stages[s]->forward(slot, batch, inputs[slot][s], training);
+      const auto output = stages[s]->forward(slot, batch, inputs[slot][s], scale);
       if (s + 1 < stages.size()) inputs[slot][s + 1].assign(output.begin(), output.end());
     }
   }
@@ -93,7 +97,7 @@ TEST_P(EveryStage, ComposesToTheModelBitByBit) {
     CutModel cut(example, cuts);
     std::fill(example.gradients.begin(), example.gradients.end(),
               std::numeric_limits<float>::quiet_NaN());
-    cut.forward(0, batch);
+    cut.forward(0, batch, 0.5F);
     EXPECT_EQ(cut.loss(0, batch, 0.5F), loss);
     cut.backward(0);
     EXPECT_EQ(example.gradients, expected) << cuts.size() << " cuts";
@@ -123,7 +127,7 @@ TEST_P(EveryStage, MeasuresWhatTheModelMeasures) {
   const Batch batch = example.batch(0, 30);
   const Evaluation expected = example.model->evaluate(batch);
   CutModel cut(example, example.architecture.cuts());
-  cut.forward(0, batch, false);
+  cut.forward(0, batch, std::nullopt);
   const Evaluation actual = cut.stages.back()->evaluate(0, batch);
   EXPECT_EQ(actual.loss, expected.loss);
   EXPECT_EQ(actual.correct, expected.correct);
@@ -149,7 +153,7 @@ TEST(StageSlopes, MatchFiniteDifferencesOfWhatPassesTheCut) {
     const float centre = input[i];
     const auto loss_at = [&](float value) {
       input[i] = value;
-      cut.stages[1]->forward(1, batch, input, true);
+      cut.stages[1]->forward(1, batch, input, 1);
       return cut.stages[1]->loss(1, batch, 1);
     };
     const double above = loss_at(centre + h), below = loss_at(centre - h);
@@ -168,7 +172,7 @@ TEST_P(EveryStage, CanRepeatAForwardPass) {
   cut.forward(0, batch);
   const auto inputs = cut.inputs[0];
   for (size_t s = 0; s < cut.stages.size(); ++s) {
-    const auto again = cut.stages[s]->forward(0, batch, inputs[s], true);
+    const auto again = cut.stages[s]->forward(0, batch, inputs[s], 1);
     if (s + 1 == inputs.size()) continue;
     EXPECT_EQ(std::vector<float>(again.begin(), again.end()), inputs[s + 1]);
   }

@@ -2,16 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "core/vectorised.h"
 
 namespace tutti {
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // as PyTorch: no division by zero where all values are equal
-
 // Sums over the pixels go channel by channel, so that they become vector instructions; what
-// remains, a few numbers for each group, is done in double precision.
+// remains, a few numbers for each group, is done in double precision. So are sums of more pixels
+// than this, which a float would round too often.
+constexpr size_t kPixelsAtOnce = 1024;
+
+// Calls sum(begin, count) for pieces of the pixels, each of which overwrites `sums` with its own;
+// then they hold those of all.
+template <class Sum>
+void in_pieces(size_t pixels, std::initializer_list<std::vector<float>*> sums, const Sum& sum) {
+  if (pixels <= kPixelsAtOnce) return sum(0, pixels);
+  std::vector<std::vector<double>> totals;
+  for (const std::vector<float>* one : sums) totals.emplace_back(one->size());
+  for (size_t begin = 0; begin < pixels; begin += kPixelsAtOnce) {
+    sum(begin, std::min(kPixelsAtOnce, pixels - begin));
+    auto total = totals.begin();
+    for (const std::vector<float>* one : sums) {
+      for (size_t c = 0; c < one->size(); ++c) (*total)[c] += static_cast<double>((*one)[c]);
+      ++total;
+    }
+  }
+  auto total = totals.begin();
+  for (std::vector<float>* one : sums) {
+    for (size_t c = 0; c < one->size(); ++c) (*one)[c] = static_cast<float>((*total)[c]);
+    ++total;
+  }
+}
+
 TUTTI_VECTORISED
 void sum_pixels(const float* __restrict x, size_t pixels, size_t channels, float* __restrict sum) {
   std::fill_n(sum, channels, 0.0F);
@@ -85,20 +109,31 @@ void group_norm(const GroupNormShape& s, const float* x, const float* weight, co
     const float* own = x + n * s.pixels * s.channels;
     float* mean = statistics.mean.data() + n * s.groups;
     float* inverse = statistics.inverse.data() + n * s.groups;
-    sum_pixels(own, s.pixels, s.channels, sum.data());
+    in_pieces(s.pixels, {&sum}, [&](size_t begin, size_t some) {
+      sum_pixels(own + begin * s.channels, some, s.channels, sum.data());
+    });
     for (size_t g = 0; g < s.groups; ++g) {
       mean[g] = static_cast<float>(sum_of(sum.data() + g * width, width) / count);
       std::fill_n(centre.begin() + static_cast<ptrdiff_t>(g * width), width, mean[g]);
     }
-    sum_squares(own, s.pixels, s.channels, centre.data(), sum.data());
+    in_pieces(s.pixels, {&sum}, [&](size_t begin, size_t some) {
+      sum_squares(own + begin * s.channels, some, s.channels, centre.data(), sum.data());
+    });
     for (size_t g = 0; g < s.groups; ++g) {
       const double variance = sum_of(sum.data() + g * width, width) / count;
-      inverse[g] = static_cast<float>(1 / std::sqrt(variance + kEpsilon));
+      inverse[g] = static_cast<float>(1 / std::sqrt(variance + kNormEpsilon));
       for (size_t c = g * width; c < (g + 1) * width; ++c) factor[c] = inverse[g] * weight[c];
     }
     scale_pixels(own, s.pixels, s.channels, centre.data(), factor.data(), bias,
                  y + n * s.pixels * s.channels);
   }
+}
+
+void norm_by(const GroupNormShape& s, const float* x, const float* weight, const float* bias,
+             const GroupStatistics& given, float* y) {
+  std::vector<float> factor(s.channels);
+  for (size_t c = 0; c < s.channels; ++c) factor[c] = given.inverse[c] * weight[c];
+  scale_pixels(x, s.samples * s.pixels, s.channels, given.mean.data(), factor.data(), bias, y);
 }
 
 // With z = (x - mean) / deviation and m values in a group, the slope by x is
@@ -117,8 +152,11 @@ void group_norm_backward(const GroupNormShape& s, const float* x, const float* s
     const float* mean = statistics.mean.data() + n * s.groups;
     const float* inverse = statistics.inverse.data() + n * s.groups;
     for (size_t c = 0; c < s.channels; ++c) centre[c] = mean[c / width];
-    sum_products(x + at, slope + at, s.pixels, s.channels, centre.data(), products.data(),
-                 slopes.data());
+    in_pieces(s.pixels, {&products, &slopes}, [&](size_t begin, size_t some) {
+      const size_t from = at + begin * s.channels;
+      sum_products(x + from, slope + from, some, s.channels, centre.data(), products.data(),
+                   slopes.data());
+    });
     for (size_t g = 0; g < s.groups; ++g) {
       double plain = 0, weighted = 0;
       for (size_t c = g * width; c < (g + 1) * width; ++c) {

@@ -14,10 +14,12 @@
 
 namespace tutti {
 
-// What a pass is about. Evaluation passes leave nothing out (dropout is for training).
+// What a pass is about. Evaluation passes leave nothing out (dropout is for training) and take
+// running statistics for those of the batch.
 struct Pass {
   const Batch& batch;
   bool training;
+  float scale = 1;  // training: of the gradients
 };
 
 class Operation {

@@ -243,6 +243,18 @@ std::unique_ptr<Operation> make_combine(const Architecture& architecture, const 
                                    view(bias, memory.gradients));
 }
 
+std::unique_ptr<Operation> make_batch_norm(const Architecture& architecture, const Layer& layer,
+                                           const ModelMemory& memory) {
+  const auto running = [&](std::span<float> flat) {
+    const Range mean = architecture.parameters[layer.parameters.at(2)].range;
+    const Range variance = architecture.parameters[layer.parameters.at(3)].range;
+    return BatchNorm::Running{flat.subspan(mean.begin, mean.size()),
+                              flat.subspan(variance.begin, variance.size())};
+  };
+  return std::make_unique<BatchNorm>(layer, Weights(architecture, layer, memory),
+                                     running(memory.parameters), running(memory.gradients));
+}
+
 std::unique_ptr<Operation> make_operation(const Architecture& architecture, size_t index,
                                           const ModelMemory& memory, uint64_t seed,
                                           ShardGroup* group) {
@@ -267,6 +279,8 @@ std::unique_ptr<Operation> make_operation(const Architecture& architecture, size
       return std::make_unique<Flatten>();
     case LayerKind::kGroupNorm:
       return std::make_unique<GroupNorm>(layer, weights());
+    case LayerKind::kBatchNorm:
+      return make_batch_norm(architecture, layer, memory);
     case LayerKind::kLayerNorm:
       return std::make_unique<LayerNorm>(weights());
     case LayerKind::kEmbedding:

@@ -37,7 +37,6 @@ class TorchModel : public Model {
   const Architecture& architecture() const override { return architecture_; }
   std::span<float> parameters() override { return memory_.parameters; }
   std::span<float> gradients() override { return memory_.gradients; }
-  std::span<float> buffers() override { return {}; }
 
   double gradient(const Batch& batch, float scale, const Ready& ready) override {
     if (batch.size() == 0) {
@@ -46,7 +45,7 @@ class TorchModel : public Model {
         for (Range range : ready_ranges(architecture_)) ready(range);
       return 0;
     }
-    const at::Tensor scores = forward(batch, 0, batch.size(), true);
+    const at::Tensor scores = forward(batch, 0, batch.size(), scale);
     slopes_.resize(static_cast<size_t>(scores.numel()));
     const double loss = objective_.loss(values(scores), batch, 0, batch.size(), scale, slopes_);
     const auto count = static_cast<double>(batch.size());
@@ -63,7 +62,7 @@ class TorchModel : public Model {
     Evaluation result{.count = batch.size()};
     for (size_t begin = 0; begin < batch.size(); begin += kSlice) {
       const size_t size = std::min(kSlice, batch.size() - begin);
-      const at::Tensor scores = forward(batch, begin, size, false);
+      const at::Tensor scores = forward(batch, begin, size);
       result.loss += objective_.loss(values(scores), batch, begin, size, 1, {});
       result.correct += objective_.correct(values(scores), batch, begin, size);
     }
@@ -75,7 +74,7 @@ class TorchModel : public Model {
     TUTTI_CHECK(scores.size() == batch.size() * outputs);
     for (size_t begin = 0; begin < batch.size(); begin += kSlice) {
       const size_t size = std::min(kSlice, batch.size() - begin);
-      const auto slice = values(forward(batch, begin, size, false));
+      const auto slice = values(forward(batch, begin, size));
       std::copy(slice.begin(), slice.end(),
                 scores.begin() + static_cast<ptrdiff_t>(begin * outputs));
     }
@@ -91,8 +90,10 @@ class TorchModel : public Model {
   }
 
  private:
-  // The scores of `size` samples of the batch from `begin` on.
-  at::Tensor forward(const Batch& batch, size_t begin, size_t size, bool training) {
+  // The scores of `size` samples of the batch from `begin` on; for training with the scale of the
+  // gradients to come.
+  at::Tensor forward(const Batch& batch, size_t begin, size_t size,
+                     std::optional<float> scale = {}) {
     const auto width = static_cast<size_t>(elements(architecture_.input));
     TUTTI_CHECK(batch.features.size() == batch.size() * width);
     std::vector<int64_t> shape = {static_cast<int64_t>(size)};
@@ -100,8 +101,9 @@ class TorchModel : public Model {
     // Operations overwrite only what operations made, never the batch.
     auto* features = const_cast<float*>(batch.features.data() + begin * width);
     LayerStack::Done before;
-    if (training && needed_) before = [&](const Layer& layer) { needed_(range_of(layer)); };
-    return layers_->forward(at::from_blob(features, shape, at::kFloat), {batch, training}, before);
+    if (scale && needed_) before = [&](const Layer& layer) { needed_(range_of(layer)); };
+    return layers_->forward(at::from_blob(features, shape, at::kFloat),
+                            {batch, scale.has_value(), scale.value_or(1)}, before);
   }
 
   Range range_of(const Layer& layer) const {

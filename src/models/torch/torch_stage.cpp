@@ -49,7 +49,7 @@ class TorchStage : public StageModel {
   std::span<float> gradients() override { return memory_.gradients; }
 
   std::span<const float> forward(size_t index, const Batch& batch, std::span<const float> input,
-                                 bool training) override {
+                                 std::optional<float> scale) override {
     if (is_first()) input = batch.features;
     TUTTI_CHECK(input.size() == batch.size() * input_values(architecture_));
     Slot& slot = slot_at(index);
@@ -59,7 +59,8 @@ class TorchStage : public StageModel {
     at::Tensor x = is_first() ? plain(data, batch.size())
                               : from_memory_order(data, batch.size(), architecture_.input);
     if (architecture_.layers.front().kind == LayerKind::kPosition) x = x.clone();
-    slot.output = in_memory_order(slot.layers.forward(x, {batch, training}));
+    slot.output =
+        in_memory_order(slot.layers.forward(x, {batch, scale.has_value(), scale.value_or(1)}));
     return values(slot.output);
   }
 

@@ -56,7 +56,7 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
       const Slice slice{source_of(chunk), part.size()};
       receive_input({&slice, 1}, tag);
     }
-    const std::span<const float> output = forward(false);
+    const std::span<const float> output = forward();
     if (!is_last()) pass_on(output, tag);
     own.resize(own.size() + part.size());
     if (arithmetic()) judge(head_scores(output), batch_.labels, std::span(own).last(part.size()));
@@ -150,7 +150,7 @@ TierWorker::Answered TierWorker::answer(std::span<const uint32_t> samples,
     else
       receive_some(source_of(chunk), part.size(), step);
     std::span<const float> output;
-    if (batch_.size() > 0) output = forward(false);
+    if (batch_.size() > 0) output = forward();
     if (is_last())
       count_answers(part, chunk, output, step, result.tally);
     else

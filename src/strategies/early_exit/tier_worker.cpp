@@ -84,10 +84,10 @@ void TierWorker::charge_forward(size_t samples, bool with_exit) {
        .memory_bytes = 0});
 }
 
-std::span<const float> TierWorker::forward(bool training) {
+std::span<const float> TierWorker::forward(std::optional<float> scale) {
   PhaseScope scope(context_.watch, Phase::kCompute);
-  const auto output = model_->forward(0, batch_, input_, training);
-  charge_forward(batch_.size(), !training || (head_ && tiers_.weights[tier_] > 0));
+  const auto output = model_->forward(0, batch_, input_, scale);
+  charge_forward(batch_.size(), !scale || (head_ && tiers_.weights[tier_] > 0));
   return output;
 }
 
@@ -199,7 +199,7 @@ double TierWorker::train(const std::vector<std::vector<uint32_t>>& shares, uint6
     loss = share_loss(0, step);
   } else {
     if (!is_first()) receive_input(slices, activation);
-    const std::span<const float> output = forward(true);
+    const std::span<const float> output = forward(scale);
     if (!is_last()) pass_on(output, activation);
     const double own = exit_loss(output, scale);
     loss = share_loss(own, step);

@@ -52,7 +52,8 @@ class TierWorker {
   const ActivationCode& code() const { return tiers_.codes[tier_]; }
   void load(std::span<const uint32_t> samples, uint64_t step);
   void receive_input(std::span<const Slice> slices, Tag tag);
-  std::span<const float> forward(bool training);
+  // As StageModel::forward.
+  std::span<const float> forward(std::optional<float> scale = {});
   std::span<const float> head_scores(std::span<const float> output);
   double exit_loss(std::span<const float> output, float scale);
   void pass_on(std::span<const float> output, Tag tag);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/finite.h"
 
 namespace tutti::federated_averaging {
 
@@ -78,6 +79,10 @@ void Aggregation::accumulate(size_t index) {
     const float* update = slots_[place.slot].data();
     double* sum = sum_.data();
     for (size_t i = 0; i < size_; ++i) sum[i] += weight.factor * double{update[i]};
+    if (weight.factor != weight.samples)
+      for (const Range range : statistics_)
+        for (size_t i = range.begin; i < range.end; ++i)
+          sum[i] += (weight.samples - weight.factor) * double{update[i]};
   }
   total_.samples += weight.samples;
   total_.reach += weight.reach;
@@ -92,12 +97,13 @@ bool Aggregation::mean(std::span<float> mean) const {
   if (!arithmetic_) return true;
   // fednova: the mean reach, sum of n_i a_i / n, times the mean of the normalised differences.
   const double scale = total_.reach / total_.samples / total_.samples;
-  bool finite = true;
   for (size_t i = 0; i < size_; ++i) {
     mean[i] = static_cast<float>(scale * sum_.data()[i]);
-    finite = finite && std::isfinite(mean[i]);
   }
-  return finite;
+  for (const Range range : statistics_)
+    for (size_t i = range.begin; i < range.end; ++i)
+      mean[i] = static_cast<float>(sum_.data()[i] / total_.samples);
+  return all_finite(mean);
 }
 
 }  // namespace tutti::federated_averaging

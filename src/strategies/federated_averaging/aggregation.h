@@ -8,6 +8,8 @@
 //  fednova           weight n_i / a_i, where a_i says how far its steps reach; then times the mean
 //                    of a_i (Wang et al., "Tackling the objective inconsistency problem in
 //                    heterogeneous federated optimization", NeurIPS 2020)
+//
+// Running statistics take no steps that could be too many: their weight is always n_i.
 #pragma once
 
 #include <cstddef>
@@ -42,11 +44,13 @@ class Aggregation {
   using Added = std::function<void(size_t place, std::span<const float> more)>;
   // Updates of `vectors` vectors of `size` values, the first of which is averaged. Without
   // `arithmetic` nothing is added up: only costs count.
-  Aggregation(size_t size, size_t vectors, bool arithmetic, Added added)
+  Aggregation(size_t size, size_t vectors, bool arithmetic, Added added,
+              std::vector<Range> statistics = {})
       : size_(size),
         vectors_(vectors),
         arithmetic_(arithmetic),
         on_added_(std::move(added)),
+        statistics_(std::move(statistics)),
         sum_(size) {}
 
   // A round of so many clients, none of which is settled.
@@ -80,6 +84,7 @@ class Aggregation {
   size_t size_, vectors_;
   bool arithmetic_;
   Added on_added_;
+  std::vector<Range> statistics_;
   Buffer<double> sum_;
   std::vector<Place> places_;
   size_t next_ = 0;  // the first place that is not settled

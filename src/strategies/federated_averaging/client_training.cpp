@@ -49,6 +49,7 @@ ClientTraining::ClientTraining(Context& context, const Config& config, const Cli
     : context_(context),
       config_(config),
       split_(split),
+      trained_(context.model.architecture().trained()),
       batch_size_(batch_of_client(config, context.task, static_cast<int64_t>(split.clients()))) {}
 
 double ClientTraining::step(std::span<const uint32_t> samples, uint64_t number) {
@@ -61,18 +62,20 @@ double ClientTraining::step(std::span<const uint32_t> samples, uint64_t number) 
                           [](Range) {});
 }
 
-// What FedProx and SCAFFOLD add to the gradient.
+// What FedProx and SCAFFOLD add to the gradient; running statistics have none.
 void ClientTraining::correct(std::span<const float> start, std::span<const float> correction) {
   const std::span<float> g = context_.model.gradients();
   const std::span<const float> x = context_.model.parameters();
   if (config_.proximal > 0)
     on_vectors(context_, 4, g.size(), [&] {
       const auto mu = static_cast<float>(config_.proximal);
-      for (size_t i = 0; i < g.size(); ++i) g[i] += mu * (x[i] - start[i]);
+      for (const Range range : trained_)
+        for (size_t i = range.begin; i < range.end; ++i) g[i] += mu * (x[i] - start[i]);
     });
   if (!correction.empty())
     on_vectors(context_, 3, g.size(), [&] {
-      for (size_t i = 0; i < g.size(); ++i) g[i] += correction[i];
+      for (const Range range : trained_)
+        for (size_t i = range.begin; i < range.end; ++i) g[i] += correction[i];
     });
 }
 

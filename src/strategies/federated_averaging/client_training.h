@@ -65,6 +65,7 @@ class ClientTraining {
   Context& context_;
   const Config& config_;
   const ClientSplit& split_;
+  std::vector<Range> trained_;
   int64_t batch_size_;
   Batch batch_;
 };

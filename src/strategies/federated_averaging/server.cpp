@@ -11,6 +11,7 @@
 #include "strategies/compute.h"
 #include "strategies/federated_averaging/client_training.h"
 #include "strategies/federated_averaging/server_optimizer.h"
+#include "strategies/parameter_layout.h"
 
 namespace tutti::federated_averaging {
 namespace {
@@ -32,12 +33,15 @@ Server::Server(Context& context, const Config& config)
       sampling_(config, static_cast<int64_t>(split_.clients()), context.task.seed),
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
       parameters_(std::make_shared<Buffer<float>>(context.model.parameters().size())),
-      optimizer_(make_server_optimizer(config.server, parameters_->size())),
-      aggregation_(parameters_->size(), config.algorithm == "scaffold" ? 2 : 1,
-                   !context.node.clock().cost_only(),
-                   [this](size_t place, std::span<const float> control) {
-                     if (controls_) controls_->update(round_->client(place), control);
-                   }),
+      optimizer_(make_server_optimizer(
+          config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
+      aggregation_(
+          parameters_->size(), config.algorithm == "scaffold" ? 2 : 1,
+          !context.node.clock().cost_only(),
+          [this](size_t place, std::span<const float> control) {
+            if (controls_) controls_->update(round_->client(place), control);
+          },
+          context.model.architecture().statistics()),
       workers_(static_cast<size_t>(context.cluster.workers)),
       next_evaluation_(context.task.eval_every),
       started_s_(node_.clock().now()),

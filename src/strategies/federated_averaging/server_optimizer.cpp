@@ -48,9 +48,10 @@ class Adaptive : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, size_t size) {
-  if (config.kind == "sgd" || config.kind == "momentum") return make_optimizer(config, size);
-  return std::make_unique<Adaptive>(config, size);
+std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
+                                                 const Layout& layout) {
+  if (config.kind == "sgd" || config.kind == "momentum") return make_optimizer(config, layout);
+  return with_running_statistics(std::make_unique<Adaptive>(config, layout.size), layout);
 }
 
 }  // namespace tutti::federated_averaging

@@ -5,6 +5,8 @@
 //                       distribution for federated visual classification", 2019
 //  adagrad, adam, yogi  Reddi et al., "Adaptive federated optimization", ICLR 2021: like their
 //                       namesakes, but the moments are not corrected for their start
+//
+// Running statistics become their average (parameter_layout.h: outer_layout_of).
 #pragma once
 
 #include <memory>
@@ -13,6 +15,7 @@
 
 namespace tutti::federated_averaging {
 
-std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, size_t size);
+std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
+                                                 const Layout& layout);
 
 }  // namespace tutti::federated_averaging

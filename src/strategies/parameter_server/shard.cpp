@@ -41,7 +41,9 @@ Shard::Shard(Context& context, Range range)
   const size_t size = range.size(), step = whole ? std::max<size_t>(1, size) : kBlock;
   for (size_t begin = 0; begin < std::max<size_t>(1, size); begin += step) {
     const Range block{begin, std::min(size, begin + step)};
-    blocks_.push_back({block, make_optimizer(optimizer, whole ? layout_ : Layout(block.size()))});
+    const Range place{range.begin + block.begin, range.begin + block.end};
+    blocks_.push_back(
+        {block, make_optimizer(optimizer, layout_of(context.model.architecture(), place))});
   }
 }
 

@@ -155,7 +155,9 @@ std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t mi
   PhaseScope scope(context_.watch, Phase::kCompute);
   const size_t slot = micro_batch % batches_.size();
   if (shards_) shards_->begin_forward(plan_.step, micro_batch, batches_[slot].size());
-  const auto output = model_->forward(model_slot, batches_[slot], inputs_[slot], plan_.training);
+  std::optional<float> scale;
+  if (plan_.training) scale = scale_of(micro_batch);
+  const auto output = model_->forward(model_slot, batches_[slot], inputs_[slot], scale);
   charge_pass(micro_batch, model_->architecture().forward_flops());
   return output;
 }
