@@ -139,9 +139,9 @@ class ReferenceWriter : public Visitor {
       for (const std::string& alternative : choice.allowed) {
         forced_[choice.key] = alternative;
         note_ = fmt::format(
-            "{} `{} = \"{}\"`: ",
+            "{} `{}{} = \"{}\"`: ",
             outer_note.empty() ? "With" : outer_note.substr(0, outer_note.size() - 2) + ",",
-            choice.key, alternative);
+            prefix_, choice.key, alternative);
         taken_.emplace_back(table_ + "." + prefix_ + choice.key, alternative);
         alternatives_[taken_.back().first] = choice.allowed.size();
         visit_alternatives(inside);
