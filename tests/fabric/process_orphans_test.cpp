@@ -89,6 +89,17 @@ bool all_gone(std::set<pid_t>& gone) {
   return false;
 }
 
+// A process of its own, not a thread: whoever forks beside a thread may copy a lock that it holds.
+pid_t kill_later(const std::atomic<pid_t>& victim, double delay_s) {
+  const pid_t killer = fork();
+  if (killer != 0) return killer;
+  alarm(60);  // should the victim never start
+  while (victim == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::duration<double>(delay_s));
+  kill(victim, SIGKILL);
+  _exit(0);
+}
+
 TEST(ProcessOrphans, NothingOutlivesTheLauncher) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   shared();
@@ -119,14 +130,10 @@ TEST(ProcessOrphans, NothingOutlivesANode) {
   for (int repetition = 0; repetition < 10; ++repetition) {
     for (auto& pid : shared().pids) pid = 0;
     const double delay_s = 0.05 * random.uniform();
-    std::thread killer([&] {
-      while (shared().pids[1] == 0) std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::duration<double>(delay_s));
-      kill(shared().pids[1], SIGKILL);
-    });
+    const pid_t killer = kill_later(shared().pids[1], delay_s);
     const std::atomic<bool> stop{false};
     const auto outcomes = make_process_fabric({"a", "b", "c"})->run(keep_busy, stop);
-    killer.join();
+    ASSERT_EQ(waitpid(killer, nullptr, 0), killer);
     EXPECT_EQ(outcomes[1].kind, NodeOutcome::Kind::kLost);
     for (const size_t rank : {0u, 2u}) EXPECT_EQ(outcomes[rank].lost_peer, 1) << rank;
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a node was not reaped";
