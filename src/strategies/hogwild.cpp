@@ -111,7 +111,9 @@ class HogwildWorker {
   void add_update() {
     on_vectors(context_, 4, count_, [&] {
       const float* own = context_.model.parameters().data();
-      for (size_t i = 0; i < count_; ++i) add_change(i, own[i]);
+      for (const Parameter& parameter : context_.model.architecture().parameters)
+        for (size_t i = parameter.range.begin; i < parameter.range.end; ++i)
+          add_change(i, own[i], static_cast<float>(parameter.running_rate));
     });
   }
 
@@ -137,10 +139,15 @@ class HogwildWorker {
       for (size_t i = key * width; i < (key + 1) * width; ++i) visit(i);
   }
 
-  // What was done to the value that was read is done to the one that is there now.
-  void add_change(size_t i, float own) {
-    if (const float change = own - seen_.data()[i]; change != 0)
-      set_relaxed(shared_[i], relaxed(shared_[i]) + change);
+  // What was done to the value that was read is done to the one that is there now. A running
+  // statistic moves by its share of the distance from there: many workers that all push it by that
+  // from an old value would drive it to and fro, further each time.
+  void add_change(size_t i, float own, float running_rate = 0) {
+    const float seen = seen_.data()[i];
+    if (const float change = own - seen; change != 0) {
+      const float now = relaxed(shared_[i]);
+      set_relaxed(shared_[i], now + change - running_rate * (now - seen));
+    }
   }
 
   // Rank 0 measures what it sees, alone; the others go on.

@@ -30,7 +30,7 @@ Reference::Reference(const Architecture& architecture, uint64_t seed)
   }
 }
 
-Values Reference::scores(const Values& flat, const Batch& batch, bool training) const {
+Values Reference::scores(const Values& flat, const Batch& batch, bool training, Values* off) const {
   Values torch(flat.size()), result;
   for (size_t i = 0; i < flat.size(); ++i) torch[i] = flat[memory_of_[i]];
   const size_t width = batch.features.size() / batch.size();
@@ -42,7 +42,7 @@ Values Reference::scores(const Values& flat, const Batch& batch, bool training) 
   for (size_t i = 0; i < architecture_.layers.size(); ++i) {
     const Layer& layer = architecture_.layers[i];
     if (layer.kind == LayerKind::kBatchNorm)
-      apply_batch_norm(architecture_, layer, torch, training, samples);
+      apply_batch_norm(architecture_, layer, torch, training, samples, off);
     for (size_t row = 0; row < samples.size(); ++row) {
       Values& x = samples[row];
       x = apply_layer(architecture_, i, torch, x, kept[row]);

@@ -18,10 +18,11 @@ std::vector<double> apply_layer(const Architecture& architecture, size_t index,
                                 const std::vector<double>& torch, const std::vector<double>& x,
                                 std::map<size_t, std::vector<double>>& kept);
 
-// What a batch norm makes of all samples. `training`: by their own means, ghost by ghost.
+// What a batch norm makes of all samples. `training`: by their own means, ghost by ghost; then
+// `off`, where given, is how far each running statistic is from them, summed over samples.
 void apply_batch_norm(const Architecture& architecture, const Layer& layer,
                       const std::vector<double>& torch, bool training,
-                      std::vector<std::vector<double>>& samples);
+                      std::vector<std::vector<double>>& samples, std::vector<double>* off);
 
 class Reference {
  public:
@@ -29,8 +30,14 @@ class Reference {
 
   // Scores of all samples, with the dropout masks of the batch's step when training. `flat` is
   // ordered as the model's memory.
-  std::vector<double> scores(const std::vector<double>& flat, const Batch& batch,
-                             bool training) const;
+  std::vector<double> scores(const std::vector<double>& flat, const Batch& batch, bool training,
+                             std::vector<double>* off = nullptr) const;
+  // For each value that is a running statistic how far it is off, summed over samples.
+  std::vector<double> statistics_off(const std::vector<double>& flat, const Batch& batch) const {
+    std::vector<double> off(flat.size());
+    scores(flat, batch, true, &off);
+    return off;
+  }
   // What Model::gradient returns: the sum of the losses, penalties included.
   double training_loss(const std::vector<double>& flat, const Batch& batch) const;
 

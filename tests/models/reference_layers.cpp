@@ -152,12 +152,13 @@ Values add(const Layer& layer, const Layer& skip, const Values& kept, Values x) 
 }  // namespace
 
 void apply_batch_norm(const Architecture& architecture, const Layer& layer, const Values& torch,
-                      bool training, std::vector<Values>& samples) {
+                      bool training, std::vector<Values>& samples, Values* off) {
   const size_t pixels = extent(layer.input[1] * layer.input[2]);
   const size_t ghost = training ? extent(layer.ghost_batch) : samples.size();
-  const auto parameter = [&](size_t i, size_t channel) {
-    return torch[architecture.parameters[layer.parameters[i]].range.begin + channel];
+  const auto place = [&](size_t i, size_t channel) {
+    return architecture.parameters[layer.parameters[i]].range.begin + channel;
   };
+  const auto parameter = [&](size_t i, size_t channel) { return torch[place(i, channel)]; };
   for (size_t first = 0; first < samples.size(); first += ghost)
     for (size_t c = 0; c < extent(layer.input[0]); ++c) {
       const size_t end = std::min(samples.size(), first + ghost);
@@ -170,6 +171,12 @@ void apply_batch_norm(const Architecture& architecture, const Layer& layer, cons
         mean = std::accumulate(all.begin(), all.end(), 0.0) / count;
         variance = 0;
         for (const double value : all) variance += (value - mean) * (value - mean) / count;
+        if (off != nullptr) {
+          const auto weight = static_cast<double>(end - first);
+          const double unbiased = variance * count / (count - 1);
+          (*off)[place(2, c)] += weight * (parameter(2, c) - mean);
+          (*off)[place(3, c)] += weight * (parameter(3, c) - unbiased);
+        }
       }
       for (size_t n = first; n < end; ++n)
         for (size_t p = 0; p < pixels; ++p) {

@@ -104,14 +104,16 @@ TEST(BatchNorm, IsTrainedByEveryStrategy) {
 
 // Parameters hardly move here, so the statistics are a function of the data alone: whatever weighs,
 // corrects or extrapolates what clients and workers learned must leave them their plain mean.
-void expect_same_statistics(const Settings& task, const Settings& plain, const Settings& other) {
-  const Statistics expected = statistics_after(task + plain),
-                   actual = statistics_after(task + other);
+void expect_close(const Statistics& actual, const Statistics& expected) {
   ASSERT_EQ(actual.means.size(), expected.means.size());
   for (size_t i = 0; i < expected.means.size(); ++i) {
     EXPECT_NEAR(actual.means[i], expected.means[i], 1e-5) << i;
     EXPECT_NEAR(actual.variances[i], expected.variances[i], 1e-5 * expected.variances[i]) << i;
   }
+}
+
+void expect_same_statistics(const Settings& task, const Settings& plain, const Settings& other) {
+  expect_close(statistics_after(task + other), statistics_after(task + plain));
 }
 
 const Settings kStill = {"optimizer.kind=sgd", "optimizer.lr=1e-9", "optimizer.weight_decay=0"};
@@ -127,6 +129,43 @@ TEST(BatchNorm, ClientsAreAveragedPlainlyByEveryFederatedAlgorithm) {
   expect_same_statistics(task, plain, {"strategy.proximal=10"});
   expect_same_statistics(task, plain, {"strategy.server={kind=\"adam\", lr=0.1}"});
   expect_same_statistics(task, plain, {"strategy.server={kind=\"momentum\", lr=0.5}"});
+}
+
+// A batch that comes back finds other statistics than it left behind; they move from where they
+// are.
+TEST(BatchNorm, AnAsynchronousPipelineFollowsEachBatchOnce) {
+  const Settings task = batch_norm_task("240") + kStill;
+  const Settings pipeline = {"strategy.kind=pipeline", "strategy.schedule=asynchronous",
+                             "strategy.micro_batches=0"};
+  const Statistics expected = statistics_after(task + solo() + on("virtual", 1));
+  expect_close(statistics_after(task + pipeline + on("virtual", 4)), expected);
+}
+
+// Workers that pull seldom push what they learned late, but never more than there was to learn: a
+// push of 32 steps that each count for a tenth would throw the statistics three times too far.
+TEST(BatchNorm, WorkersThatPullSeldomEndWhereTheDataIs) {
+  const Settings task = batch_norm_task("640") + kStill + Settings{"task.epochs=14"};
+  const Statistics expected = statistics_after(task + solo() + on("virtual", 1));
+  const Statistics actual =
+      statistics_after(task + on("virtual", 4) +
+                       Settings{"strategy.kind=parameter_server", "strategy.pull_every=32"});
+  // Both are means of what some of the last batches had, which differ by less than half.
+  for (size_t i = 0; i < expected.variances.size(); ++i) {
+    EXPECT_NEAR(actual.variances[i], expected.variances[i], 0.5 * expected.variances[i]) << i;
+    EXPECT_NEAR(actual.means[i], expected.means[i], 0.5 * std::sqrt(expected.variances[i])) << i;
+  }
+}
+
+// Neighbours that only exchange gradients drift apart, but not ever faster.
+TEST(BatchNorm, NeighboursThatExchangeGradientsFollowTheirOwnSamples) {
+  const RunRecord record = run(batch_norm_task("240") + kStill + on("virtual", 4) +
+                               Settings{"strategy.kind=gossip", "strategy.graph=ring",
+                                        "strategy.exchange=gradients", "task.epochs=20"});
+  ASSERT_EQ(record.status, "done") << record.error;
+  const auto& distances = record.nodes.front().extra.series.at("consensus_distance").points;
+  ASSERT_GE(distances.size(), 20U);
+  // By -1/3 of the distance at each of 15 steps: 1.6 times as far after each epoch.
+  EXPECT_LT(distances[19].second, 3 * distances[4].second);
 }
 
 TEST(BatchNorm, WorkersAreAveragedPlainlyByEveryOuterOptimizer) {

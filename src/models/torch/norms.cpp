@@ -76,10 +76,11 @@ at::Tensor BatchNorm::forward(const at::Tensor& x, const Pass& pass) {
   } else {
     GroupStatistics given;
     given.mean.assign(running_.mean.begin(), running_.mean.end());
-    // Where asynchronous workers push it too far a variance might fall below zero.
-    for (const float variance : running_.variance)
-      given.inverse.push_back(static_cast<float>(
-          1 / std::sqrt(std::max(0.0, static_cast<double>(variance)) + kNormEpsilon)));
+    // Where workers push it by old distances a variance might fall below zero. NaN stays NaN.
+    for (const float variance : running_.variance) {
+      const double spread = std::max(static_cast<double>(variance), 0.0);
+      given.inverse.push_back(static_cast<float>(1 / std::sqrt(spread + kNormEpsilon)));
+    }
     norm_by({static_cast<size_t>(x.size(0)), pixels_, channels_, channels_}, in, weight, bias,
             given, out);
   }
@@ -106,20 +107,21 @@ at::Tensor BatchNorm::backward(const at::Tensor& slope, bool) {
   return x_slope_.permute({0, 3, 1, 2});
 }
 
-// The variance that is followed is the unbiased one, as PyTorch's.
+// The variance that is followed is the unbiased one, as PyTorch's; a single value has none.
 void BatchNorm::take_running_slopes() {
   for (size_t c = 0; c < channels_; ++c) {
     double mean = 0, variance = 0;
     for (const Ghosts& ghosts : ghosts_) {
       const auto samples = static_cast<double>(ghosts.samples);
       const auto values = static_cast<double>(ghosts.shape.pixels);
-      const double unbiased = values / std::max(1.0, values - 1);
+      const double unbiased = values / (values - 1);
       for (size_t g = 0; g < ghosts.shape.samples; ++g) {
         const auto inverse = static_cast<double>(ghosts.statistics.inverse[g * channels_ + c]);
-        const double spread = std::max(0.0, 1 / (inverse * inverse) - kNormEpsilon);
+        const double spread = std::max(1 / (inverse * inverse) - kNormEpsilon, 0.0);
         mean += samples * (static_cast<double>(running_.mean[c]) -
                            static_cast<double>(ghosts.statistics.mean[g * channels_ + c]));
-        variance += samples * (static_cast<double>(running_.variance[c]) - unbiased * spread);
+        if (values > 1)
+          variance += samples * (static_cast<double>(running_.variance[c]) - unbiased * spread);
       }
     }
     running_slope_.mean[c] = static_cast<float>(static_cast<double>(scale_) * mean);

@@ -134,6 +134,8 @@ void Worker::send_update(const ClientTraining::Result& result, double rate) {
     on_vectors(context_, 3, x.size(), [&] {
       new_control_variate(correction_.span(), difference_.span(),
                           static_cast<double>(result.steps) * rate, control_.span());
+      for (const Range range : context_.model.architecture().statistics())
+        std::fill_n(control_.data() + range.begin, range.size(), 0.0F);
     });
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   Handle handles[2];

@@ -30,7 +30,7 @@ class LockstepGossip {
       const auto round = static_cast<uint64_t>(training_.steps());
       if (!gradients && !adapt_first) neighbours_.start(parameters, round);
       training_.gradient([&](Range) { neighbours_.advance(); });
-      if (gradients) neighbours_.average(context_.model.gradients(), round);
+      if (gradients) average_gradients(round);
       if (!gradients && !adapt_first) neighbours_.finish();
       training_.update();
       if (!gradients && adapt_first) neighbours_.average(parameters, round);
@@ -42,6 +42,20 @@ class LockstepGossip {
   }
 
  private:
+  // Running statistics keep their own: who follows the neighbours' distances instead of its own
+  // goes astray where neighbours disagree.
+  void average_gradients(uint64_t round) {
+    const std::span<float> gradients = context_.model.gradients();
+    own_.clear();
+    for (const Range range : statistics_)
+      own_.insert(own_.end(), gradients.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                  gradients.begin() + static_cast<std::ptrdiff_t>(range.end));
+    neighbours_.average(gradients, round);
+    auto own = own_.begin();
+    for (const Range range : statistics_)
+      for (size_t i = range.begin; i < range.end; ++i) gradients[i] = *own++;
+  }
+
   bool measure() {
     const std::span<float> own = context_.model.parameters();
     const auto step = static_cast<uint64_t>(training_.steps());
@@ -61,6 +75,8 @@ class LockstepGossip {
   const GossipConfig& config_;
   LocalTraining training_;
   NeighbourAverage neighbours_;
+  std::vector<Range> statistics_ = context_.model.architecture().statistics();
+  std::vector<float> own_;  // scratch: what a gradient has of them
   Buffer<float> mean_;
   Averaging averaging_;  // of it: cancelled before the buffer goes
 };

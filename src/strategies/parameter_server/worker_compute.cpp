@@ -92,6 +92,20 @@ void Worker::send_whole(Link& link, const Request& request, std::span<const floa
                                       : bytes_of(sums.subspan(range.begin, range.size())));
 }
 
+// By its own gradient. Running statistics follow this worker's samples as if there were no others:
+// then what is pushed is its share of how far they went, and the servers' is the mean of all.
+void Worker::step_alone(double rate, const LocalWorker::Result& result) {
+  const std::span<float> x = context_.model.parameters();
+  const std::span<const float> g = context_.model.gradients();
+  const double all =
+      static_cast<double>(result.count) / static_cast<double>(std::max<int64_t>(1, result.samples));
+  for (const Parameter& parameter : context_.model.architecture().parameters) {
+    const double step = parameter.running_rate > 0 ? parameter.running_rate * all : rate;
+    const auto factor = static_cast<float>(step);
+    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i) x[i] -= factor * g[i];
+  }
+}
+
 // Between pulls a worker goes on from its own steps, and keeps their gradients for the next push.
 void Worker::compute_and_accrue(const Hand& hand, bool push) {
   record_step();
@@ -104,11 +118,8 @@ void Worker::compute_and_accrue(const Hand& hand, bool push) {
     const std::span<float> x = context_.model.parameters(), sum = accrued_.span();
     const std::span<const float> g = context_.model.gradients();
     if (!context_.node.clock().cost_only()) {
-      const auto step = static_cast<float>(rate);
-      for (size_t i = 0; i < x.size(); ++i) {
-        x[i] -= step * g[i];
-        sum[i] = accrued_steps_ > 0 ? sum[i] + g[i] : g[i];
-      }
+      for (size_t i = 0; i < x.size(); ++i) sum[i] = accrued_steps_ > 0 ? sum[i] + g[i] : g[i];
+      step_alone(rate, result);
     }
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(x.size())});

@@ -37,6 +37,7 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       in_flight_(most_in_flight(schedule_tasks(placement.schedule, placement.shape(replica), node),
                                 stage)),
       layout_(layout_of(model_->architecture())),
+      statistics_(model_->architecture().statistics()),
       optimizer_(make_optimizer(context.optimizer, layout_)),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),
@@ -215,8 +216,10 @@ void StageWorker::backward(size_t micro_batch) {
   {
     const auto weights = stash_ ? borrow(micro_batch) : nullptr;
     input_slope = compute_backward(micro_batch, slope);
+    if (stash_) shift_statistics(micro_batch, -1);
   }
   if (stash_) {
+    shift_statistics(micro_batch, 1);
     returned_slot_ = weights_slot(micro_batch);
     missed_ = stash_->missed(returned_slot_);
   }
@@ -226,6 +229,17 @@ void StageWorker::backward(size_t micro_batch) {
   add_gradients();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);
+}
+
+// How far running statistics are off is told of those that were there when the batch passed. They
+// move from where they are now: called with the weights of then and with those of now.
+void StageWorker::shift_statistics(size_t micro_batch, float sign) {
+  if (context_.node.clock().cost_only()) return;
+  const float all = sign * scale_of(micro_batch) * static_cast<float>(samples(micro_batch).size());
+  const std::span<float> gradients = model_->gradients();
+  const std::span<const float> weights = model_->parameters();
+  for (const Range range : statistics_)
+    for (size_t i = range.begin; i < range.end; ++i) gradients[i] += all * weights[i];
 }
 
 std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::span<float> slope) {

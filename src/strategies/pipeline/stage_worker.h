@@ -63,6 +63,7 @@ class StageWorker {
   float scale_of(size_t micro_batch) const;
   void charge_pass(size_t micro_batch, double flops);
   void measure(size_t micro_batch);
+  void shift_statistics(size_t micro_batch, float sign);
   std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);
   void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
@@ -81,6 +82,7 @@ class StageWorker {
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
   Layout layout_;
+  std::vector<Range> statistics_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<AllReduce> replicas_;
   std::optional<WeightStash> stash_;  // where updates come between forward and backward
