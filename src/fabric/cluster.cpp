@@ -10,6 +10,8 @@
 namespace tutti {
 namespace {
 
+constexpr double kMostThreads = 1024;
+
 void visit(Visitor& v, StragglerConfig& c) {
   v.choice("kind", c.kind, {"constant", "random", "pause", "drift", "wave"},
            "what slows the node down");
@@ -58,7 +60,9 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.choice("fabric", c.fabric, {"process", "virtual"}, "what carries the bytes");
   v.field("workers", c.workers, {1, 65535}, "number of workers");
   v.quantity("timeout", c.timeout_s, Unit::kSeconds, "the longest that a node waits for a peer");
-  v.field("threads", c.threads, {1, 1024}, "threads of each worker");
+  v.field("threads", c.threads, {1, kMostThreads}, "threads of each worker");
+  v.field("thread_counts", c.thread_counts, {1, kMostThreads},
+          "per worker, in place of `threads`, where they differ");
   v.field(
       "racks", c.racks, kAtLeastOne,
       "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
@@ -72,8 +76,7 @@ void visit(Visitor& v, ClusterConfig& c) {
   }
   if (c.fabric != "virtual") return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
-  v.field("speed_factors", c.speed_factors, kPositive,
-          "per worker, relative to `speed`: also for more or fewer threads than `threads`");
+  v.field("speed_factors", c.speed_factors, kPositive, "per worker, relative to `speed`");
   v.quantity("memory", c.memory_bytes, Unit::kBytes, "memory of a host");
   v.field("memory_factors", c.memory_factors, kPositive, "per worker, relative to `memory`");
   v.quantity("memory_bandwidth", c.memory_bandwidth, Unit::kBytesPerSecond,
@@ -110,12 +113,13 @@ void visit(Visitor& v, ClusterConfig& c) {
 }
 
 void validate_cluster(const ClusterConfig& c, int64_t nodes) {
-  for (const auto& [key, factors] : {std::pair{"cluster.speed_factors", &c.speed_factors},
-                                     {"cluster.memory_factors", &c.memory_factors}})
-    if (!factors->empty() && static_cast<int64_t>(factors->size()) != c.workers)
+  for (const auto& [key, entries] : {std::pair{"cluster.speed_factors", c.speed_factors.size()},
+                                     {"cluster.memory_factors", c.memory_factors.size()},
+                                     {"cluster.thread_counts", c.thread_counts.size()}})
+    if (entries > 0 && static_cast<int64_t>(entries) != c.workers)
       throw ConfigError(key, fmt::format("{} has {} entries but there are {} workers; give one per "
                                          "worker, or none",
-                                         key, factors->size(), c.workers));
+                                         key, entries, c.workers));
   const int64_t hosts = worker_hosts(c);
   if (c.racks > hosts)
     throw ConfigError("cluster.racks",
@@ -160,6 +164,21 @@ double speed_factor_of(const ClusterConfig& c, int64_t node) {
   return index < c.speed_factors.size() ? c.speed_factors[index] : 1;
 }
 
+int64_t threads_of(const ClusterConfig& c, int64_t node) {
+  const auto index = static_cast<size_t>(node);
+  return index < c.thread_counts.size() ? c.thread_counts[index] : c.threads;
+}
+
+int64_t most_threads(const ClusterConfig& c) {
+  int64_t most = c.thread_counts.empty() ? c.threads : 1;
+  for (const int64_t count : c.thread_counts) most = std::max(most, count);
+  return most;
+}
+
+double speed_of(const ClusterConfig& c, int64_t node) {
+  return c.speed_flops * speed_factor_of(c, node) * static_cast<double>(threads_of(c, node));
+}
+
 double memory_of(const ClusterConfig& c, int64_t node) {
   const auto index = static_cast<size_t>(node);
   return c.memory_bytes * (index < c.memory_factors.size() ? c.memory_factors[index] : 1);
@@ -171,6 +190,7 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
   c.racks = std::min(c.racks, (workers + c.nodes_per_host - 1) / c.nodes_per_host);
   for (std::vector<double>* factors : {&c.speed_factors, &c.memory_factors})
     if (!factors->empty()) factors->resize(static_cast<size_t>(workers));
+  if (!c.thread_counts.empty()) c.thread_counts.resize(static_cast<size_t>(workers));
   std::erase_if(c.stragglers, [&](const StragglerConfig& s) { return s.node >= workers; });
   for (FaultConfig& fault : c.faults)
     std::erase_if(fault.nodes, [&](int64_t node) { return node >= workers; });

@@ -32,9 +32,10 @@ struct FaultConfig {
 struct ClusterConfig {
   std::string fabric = "process";
   int64_t workers = 2;
-  double timeout_s = 120;  // a wait without another deadline fails after this
-  int64_t threads = 1;     // per worker
-  int64_t racks = 1;       // groups of neighbours; on a virtual cluster a second network level
+  double timeout_s = 120;              // a wait without another deadline fails after this
+  int64_t threads = 1;                 // of each worker
+  std::vector<int64_t> thread_counts;  // where workers differ: of each; empty: `threads` of all
+  int64_t racks = 1;  // groups of neighbours; on a virtual cluster a second network level
 
   // Of a process cluster: the last `remote` workers are not forked here, they join.
   int64_t remote = 0;
@@ -74,6 +75,9 @@ void shrink_cluster(ClusterConfig& config, int64_t workers);
 
 // What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
 double speed_factor_of(const ClusterConfig& config, int64_t node);
+int64_t threads_of(const ClusterConfig& config, int64_t node);
+int64_t most_threads(const ClusterConfig& config);            // of any worker
+double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
 double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 
 // Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they

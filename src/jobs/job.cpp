@@ -88,10 +88,11 @@ void validate(const Job& job, const Data& data) {
                       fmt::format("task.deterministic = true needs task.partition = \"global\": "
                                   "with \"{}\" the samples of a batch depend on the workers",
                                   job.task.partition));
-  if (job.task.deterministic && job.cluster.threads != 1)
-    throw ConfigError("cluster.threads",
-                      "task.deterministic = true needs cluster.threads = 1: gradients depend on "
-                      "the number of threads");
+  if (job.task.deterministic && most_threads(job.cluster) != 1)
+    throw ConfigError(
+        job.cluster.thread_counts.empty() ? "cluster.threads" : "cluster.thread_counts",
+        "task.deterministic = true needs workers of one thread (cluster.threads): gradients depend "
+        "on their number");
   if (job.task.lanes < job.cluster.workers && job.task.deterministic)
     throw ConfigError("task.lanes",
                       fmt::format("task.deterministic cuts a batch into task.lanes = {}, fewer "

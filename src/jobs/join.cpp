@@ -37,7 +37,8 @@ std::unique_ptr<Part> prepare_part(const std::string& text, const std::string& d
       .job = job,
       .data = part->prepared.data,
       .architecture = part->prepared.architecture,
-      .make_model = load_models(part->prepared.architecture, static_cast<int>(job.cluster.threads)),
+      .make_model =
+          load_models(part->prepared.architecture, static_cast<int>(most_threads(job.cluster))),
       .folder = "",
       .progress = ProgressStyle::kNone,
       .total_steps = predicted_steps(job, part->prepared.data),

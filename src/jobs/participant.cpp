@@ -107,7 +107,7 @@ class Participant {
     if (arithmetic && !spreads_rows()) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients},
-        {job.task.seed, static_cast<int>(job.cluster.threads)});
+        {job.task.seed, static_cast<int>(threads_of(job.cluster, node_.endpoint().rank()))});
     report_.reference_flops = reference_flops();
     started_s_ = node_.clock().now();
     watch_ = Stopwatch(node_.clock());

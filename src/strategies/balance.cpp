@@ -38,7 +38,7 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
 double Balance::largest_share(const ClusterConfig& cluster) {
   double sum = 0, most = 0;
   for (int64_t node = 0; node < cluster.workers; ++node) {
-    double speed = speed_factor_of(cluster, node);
+    double speed = speed_of(cluster, node);
     for (const StragglerConfig& straggler : cluster.stragglers)
       if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
         speed /= straggler.factor;

@@ -44,7 +44,7 @@ std::string describe(const ClusterConfig& c) {
   if (c.racks > 1)
     text += fmt::format(", in {} racks with {}", c.racks, bits_per_second(c.rack_bandwidth));
   if (c.nodes_per_host > 1) text += fmt::format(", {} on a host", c.nodes_per_host);
-  if (!c.speed_factors.empty()) text += ", of different speeds";
+  if (!c.speed_factors.empty() || !c.thread_counts.empty()) text += ", of different speeds";
   if (!c.stragglers.empty()) text += ", with stragglers";
   if (!c.faults.empty()) text += ", with faults";
   return text;

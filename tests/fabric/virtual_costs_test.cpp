@@ -23,6 +23,20 @@ TEST(VirtualCosts, ChargeFollowsSpeedThreadsAndMemory) {
   EXPECT_NEAR(run.number(1), 4 + 0.5, 1e-9);
 }
 
+TEST(VirtualCosts, EachWorkerMayHaveItsOwnNumberOfThreads) {
+  ClusterConfig config = virtual_cluster(3);
+  config.threads = 8;  // of nobody: each is named
+  config.thread_counts = {1, 4, 2};
+  config.speed_factors = {1, 1, 0.5};
+  const VirtualRun run = simulate(config, [](Node& node) {
+    node.clock().charge({8e9, 0});
+    return exact(node.clock().busy_s());
+  });
+  const std::vector<double> expected = {8, 2, 8};
+  for (size_t rank = 0; rank < 3; ++rank)
+    EXPECT_NEAR(run.number(rank), expected[rank], 1e-9) << rank;
+}
+
 double charge_at(const StragglerConfig& straggler, double at_s, double work_s, size_t rank = 0) {
   ClusterConfig config = virtual_cluster(2);
   config.stragglers = {straggler};

@@ -68,6 +68,23 @@ TEST(Settings, OneWorkerAloneUnlessTheJobSaysOtherwise) {
   EXPECT_EQ(with_settings(pair, {"task.seed=3"}).cluster.workers, 4);
 }
 
+TEST(Settings, ThreadsMayDifferFromWorkerToWorker) {
+  const Settings two = {"cluster.thread_counts=[1, 2]"};
+  const Job job = load_job("", two);
+  EXPECT_EQ(threads_of(job.cluster, 0), 1);
+  EXPECT_EQ(threads_of(job.cluster, 1), 2);
+  EXPECT_EQ(threads_of(job.cluster, 2), 1) << "a server: as `threads` says";
+  EXPECT_EQ(most_threads(job.cluster), 2);
+  EXPECT_EQ(with_settings(job, {"strategy.kind=solo"}).cluster.thread_counts.size(), 1u);
+  const auto refused = [&](const Settings& more, const char* why) {
+    const std::string text = refusal(two + more);
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+  };
+  refused({"cluster.workers=3"}, "cluster.thread_counts has 2 entries but there are 3 workers");
+  refused({"task.deterministic=true"}, "cluster.thread_counts: task.deterministic = true needs");
+  EXPECT_THROW(load_job("", {"cluster.thread_counts=[1, 0]"}), ConfigError);
+}
+
 TEST_F(SettingsOfAFile, AnEntryAloneHasOneWorker) {
   write_file(file_,
              "[[compare]]\nname = \"a\"\nstrategy.kind = \"solo\"\n"

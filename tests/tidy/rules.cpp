@@ -190,6 +190,14 @@ Findings environment(const SourceFile& file) {
   return lines_with(file, pattern, "is for the command line; pass it in as a setting");
 }
 
+// Nodes are processes: forks copy no lock that a thread holds, and nothing is shared but what says
+// so. Tests may have threads; how many the machine has may be asked.
+Findings no_threads(const SourceFile& file) {
+  if (folder_of(file.path).empty()) return {};
+  static const std::regex pattern("\\bstd::(jthread|thread(?!::hardware_concurrency)|async)\\b");
+  return lines_with(file, pattern, "is not for src/: what runs beside is a process");
+}
+
 // What would make the same strategy act differently for real and in virtual time.
 Findings strategies_see_nodes_alone(const SourceFile& file) {
   const std::string folder = folder_of(file.path);
@@ -212,6 +220,7 @@ const std::vector<Rule>& rules() {
       {"FabricInsides", fabric_insides},
       {"Libraries", libraries},
       {"Environment", environment},
+      {"NoThreads", no_threads},
       {"StrategiesSeeNodesAlone", strategies_see_nodes_alone},
   };
   return all;

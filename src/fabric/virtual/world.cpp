@@ -129,9 +129,8 @@ void World::sleep(Rank rank, double seconds) {
 void World::charge(Rank rank, const Work& work) {
   leave_if_stopped();
   Participant& node = participant(rank);
-  const double flops_per_s = config_.speed_flops * speed_factor_of(config_, rank) *
-                             static_cast<double>(config_.threads);
-  const double work_s = work.flops / flops_per_s + work.memory_bytes / config_.memory_bandwidth;
+  const double work_s =
+      work.flops / speed_of(config_, rank) + work.memory_bytes / config_.memory_bandwidth;
   const Delayed delayed = stragglers_.delay(rank, node.charges++, now(), work_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
   node.busy_s += delayed.compute_s;

@@ -56,11 +56,6 @@ double bottleneck_s(const Placement& placement, const PipelineConfig& config, co
 
 }  // namespace
 
-double node_flops(const ClusterConfig& cluster, Rank rank) {
-  return cluster.speed_flops * speed_factor_of(cluster, rank) *
-         static_cast<double>(cluster.threads);
-}
-
 double shared_bandwidth(const ClusterConfig& cluster, size_t senders) {
   if (cluster.fabric != "virtual") return kLocalBandwidth;
   return cluster.bandwidth /
@@ -76,10 +71,10 @@ double micro_batch_samples(const Plan& plan, size_t micro_batches) {
 StageTimes times_of(const Placement& placement, const PipelineConfig& config, const Plan& plan,
                     size_t stage) {
   const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
-  double flops = node_flops(plan.cluster, placement.rank_of(0, stage, 0));
+  double flops = speed_of(plan.cluster, placement.rank_of(0, stage, 0));
   for (size_t s = 0; s < placement.shards; ++s)
     for (const Rank rank : placement.holders(stage, s).ranks)
-      flops = std::min(flops, node_flops(plan.cluster, rank));
+      flops = std::min(flops, speed_of(plan.cluster, rank));
   const double samples = micro_batch_samples(plan, placement.micro_batches);
   const auto whole_samples = static_cast<size_t>(samples);
   const double forward_s = samples * own.forward_flops() / flops;

@@ -10,10 +10,8 @@
 
 namespace tutti {
 
-// Of a node's processor and link, as the cluster is described; those of a real one are not known
-// and taken as all equal.
-double node_flops(const ClusterConfig& cluster, Rank rank);
-// When this many neighbours in rank send at once: those of a host share its link.
+// Of a node's link, as the cluster is described, when this many neighbours in rank send at once:
+// those of a host share it. Those of a real one are not known and taken as all equal.
 double shared_bandwidth(const ClusterConfig& cluster, size_t senders);
 
 // The samples of the largest micro-batch.
