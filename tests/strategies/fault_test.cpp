@@ -38,7 +38,8 @@ Job random_job(uint64_t seed) {
     fault.kind = topology == "direct" ? "crash" : kinds[random.below(3)];
     fault.at_s = random.uniform() * 0.05;
     fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
-    if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+    const double heals_s = random.below(2) ? random.uniform() * 0.1 : 0;
+    (fault.kind == "crash" ? fault.restart_s : fault.duration_s) = heals_s;
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))

@@ -57,7 +57,8 @@ inline void expect_stated_outcomes(uint64_t seeds, double within_s, int more_tha
       fault.kind = kinds[random.below(3)];
       fault.at_s = random.uniform() * within_s;
       fault.nodes = {static_cast<int64_t>(random.below(nodes))};
-      if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+      const double heals_s = random.below(2) ? random.uniform() * 0.1 : 0;
+      (fault.kind == "crash" ? fault.restart_s : fault.duration_s) = heals_s;
       job.cluster.faults.push_back(fault);
     }
     const RunRecord record = run_job(job);

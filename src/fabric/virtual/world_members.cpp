@@ -62,7 +62,8 @@ void World::restart(Rank rank) {
     if (other == rank) continue;
     Participant& peer = participant(other);
     const bool reachable = transfers_.reachable(rank, other);
-    if (peer.phase == Phase::kDown || !reachable) node.members.absent_from_the_start(other);
+    // Who has ended, well or not, is not there for a node that begins now.
+    if (peer.phase != Phase::kRunning || !reachable) node.members.absent_from_the_start(other);
     if (peer.phase == Phase::kRunning && reachable) peer.members.join(rank, node.incarnation);
   }
   platform_.host_of(rank)->turn_on();
