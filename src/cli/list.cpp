@@ -1,6 +1,8 @@
 // `tutti list`: the catalogs, as tables or JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -48,23 +50,41 @@ void print_settings(bool as_json) {
   std::cout << list.dump() << "\n";
 }
 
+// What a strategy can be, by its settings: what its variants are, its defaults first.
+std::vector<std::string> places_of(const StrategyEntry& entry, std::string_view Taxonomy::*word) {
+  std::vector<std::string> places = {std::string(entry.make()->taxonomy().*word)};
+  for (const Variant& variant : entry.variants()) {
+    std::vector<std::string> settings = {"strategy.kind=" + std::string(entry.name)};
+    for (const std::string& setting : variant.settings) settings.push_back("strategy." + setting);
+    const std::string place(load_job("", settings).strategy->taxonomy().*word);
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  }
+  return places;
+}
+
 void print_strategies(bool as_json) {
   json list = json::array();
   for (const StrategyEntry& entry : strategy_catalog()) {
-    const Taxonomy t = entry.make()->taxonomy();
+    const auto place = [&](std::string_view Taxonomy::*word) {
+      return fmt::format("{}", fmt::join(places_of(entry, word), " or "));
+    };
+    const std::string structure = place(&Taxonomy::structure), timing = place(&Taxonomy::timing);
+    const std::string parallelism = place(&Taxonomy::parallelism);
+    const std::string optimisation = place(&Taxonomy::optimisation);
+    const std::string pattern = place(&Taxonomy::pattern);
     if (as_json) {
       list.push_back({{"name", entry.name},
                       {"summary", entry.summary},
-                      {"structure", t.structure},
-                      {"parallelism", t.parallelism},
-                      {"optimisation", t.optimisation},
-                      {"timing", t.timing},
-                      {"pattern", t.pattern}});
+                      {"structure", structure},
+                      {"parallelism", parallelism},
+                      {"optimisation", optimisation},
+                      {"timing", timing},
+                      {"pattern", pattern}});
       continue;
     }
     fmt::print("{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
-               entry.name, entry.summary, "", t.structure, t.parallelism, t.optimisation, t.timing,
-               t.pattern);
+               entry.name, entry.summary, "", structure, parallelism, optimisation, timing,
+               pattern);
   }
   if (as_json) std::cout << list.dump() << "\n";
 }

@@ -178,7 +178,9 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
   const MakeModel make_model =
       job.cluster.cost_only
           ? nullptr
-          : load_models(architecture, static_cast<int>(most_threads(job.cluster)));
+          : load_models(architecture, job.cluster.fabric == "virtual"
+                                          ? 1
+                                          : static_cast<int>(most_threads(job.cluster)));
   leave_if(stop);
   const int64_t total_steps = predicted_steps(job, data);
   leave_if(stop);

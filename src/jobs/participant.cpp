@@ -106,8 +106,7 @@ class Participant {
     const bool arithmetic = !node_.clock().cost_only();
     if (arithmetic && !spreads_rows()) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
-        stage_.architecture, {parameters_.span(), gradients},
-        {job.task.seed, static_cast<int>(threads_of(job.cluster, node_.endpoint().rank()))});
+        stage_.architecture, {parameters_.span(), gradients}, {job.task.seed, real_threads()});
     report_.reference_flops = reference_flops();
     started_s_ = node_.clock().now();
     watch_ = Stopwatch(node_.clock());
@@ -185,6 +184,12 @@ class Participant {
     for (Rank rank = 0; rank < node_.endpoint().rank(); ++rank)
       if (node_.membership().alive(rank)) return false;
     return is_worker();
+  }
+
+  // All simulated nodes share a process: how many threads one has is a matter of its speed.
+  int real_threads() const {
+    if (node_.clock().simulated()) return 1;
+    return static_cast<int>(threads_of(stage_.job.cluster, node_.endpoint().rank()));
   }
 
   double reference_flops() const {

@@ -69,6 +69,7 @@ void LocalTraining::note_loss(double loss) {
 }
 
 void LocalTraining::gradient(const Model::Ready& ready) {
+  context_.node.clock().begin_step();
   gather();
   note_loss(compute_gradient(context_, batch_, scale(), ready));
 }

@@ -56,6 +56,7 @@ double LocalWorker::compute(std::span<const uint32_t> samples, uint64_t step_num
 
 LocalWorker::Result LocalWorker::gradient(const Place& place, uint64_t step_number,
                                           const Model::Ready& ready) {
+  context_.node.clock().begin_step();
   const auto samples = samples_of(place);
   Result result;
   result.samples = static_cast<int64_t>(samples.size());
@@ -67,6 +68,7 @@ LocalWorker::Result LocalWorker::gradient(const Place& place, uint64_t step_numb
 
 LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t step_number,
                                                 std::span<ExactSum> sums) {
+  context_.node.clock().begin_step();
   turn_to(place.epoch);
   const bool arithmetic = !context_.node.clock().cost_only();
   const Range lanes = part_of(static_cast<size_t>(context_.task.lanes),

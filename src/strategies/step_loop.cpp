@@ -51,6 +51,7 @@ class StepLoop {
 
   void take_step(const StepAhead& next) {
     const double began_s = elapsed_s();
+    context_.node.clock().begin_step();
     const double loss = taker_.take_step(batches_, next);
     ++steps_;
     samples_ += batches_.count(next.step);

@@ -66,6 +66,26 @@ TEST_F(Bench, StopsWhenAsked) {
     }
 }
 
+// What programs read: one entry for each size, with these names.
+TEST_F(Bench, SumsAreAListOfMedians) {
+  const Ended ended = run_tutti(
+      {"bench", "allreduce", "--only", "direct", "--processes", "2", "--rounds", "1", "--json"},
+      {.folder = folder_.path()}, kLate_s);
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  const json measured = json::parse(ended.out, nullptr, false);
+  ASSERT_TRUE(measured.is_array()) << ended.out;
+  std::vector<size_t> sizes;
+  for (const json& entry : measured) {
+    EXPECT_EQ(entry.at("impl"), "direct");
+    EXPECT_EQ(entry.at("processes"), 2);
+    EXPECT_GT(entry.at("median_us"), 0);
+    sizes.push_back(entry.at("bytes"));
+  }
+  std::vector<size_t> expected;
+  for (size_t bytes = 4096; bytes <= size_t{64} << 20; bytes *= 4) expected.push_back(bytes);
+  EXPECT_EQ(sizes, expected);
+}
+
 TEST_F(Bench, RunsFromAnyFolder) {
   const std::filesystem::path here = folder_ / "a folder, it's mine";
   const std::filesystem::path built = std::filesystem::path(TUTTI_PROGRAM).parent_path();

@@ -84,7 +84,7 @@ TEST_F(Damage, DiskFullAtTheEndOfTraining) {
                              "--set", "task.model.hidden=[20000]", "--set",
                              "cluster.fabric=" + fabric, "--set", "task.max_steps=1"},
                             100'000);
-    EXPECT_TRUE(ended.exit_code == kExitBadJob || ended.exit_code == kExitInternal);
+    EXPECT_EQ(ended.exit_code, kExitBadJob);
     EXPECT_TRUE(has(ended.err, "parameters.safetensors: cannot be written: File too large"))
         << ended.err;
     EXPECT_FALSE(std::filesystem::exists(folder_ / (fabric + "/parameters.safetensors")));

@@ -122,6 +122,31 @@ TEST(VirtualStragglers, RandomSlownessHasItsMeanAndItsSeed) {
   }
 }
 
+// A step is slow as a whole, however much of it is charged at once.
+TEST(VirtualStragglers, AStepIsSlowFromItsBeginningToItsEnd) {
+  ClusterConfig config = virtual_cluster(2);
+  config.stragglers = {{.kind = "random", .factor = 4, .probability = 0.25}};
+  const auto slow_steps = [&](int charges) {
+    return simulate(config,
+                    [&](Node& node) {
+                      std::string slow;
+                      for (int step = 0; step < 400; ++step) {
+                        node.clock().begin_step();
+                        const double before_s = node.clock().now();
+                        for (int i = 0; i < charges; ++i) node.clock().charge({1e9 / charges, 0});
+                        const double took_s = node.clock().now() - before_s;
+                        in_body(std::abs(took_s - 1) < 1e-6 || std::abs(took_s - 4) < 1e-6);
+                        slow += took_s > 2 ? 's' : '.';
+                      }
+                      return slow;
+                    })
+        .result(0);
+  };
+  const std::string once = slow_steps(1);
+  EXPECT_NEAR(static_cast<double>(std::count(once.begin(), once.end(), 's')), 100, 30);
+  EXPECT_EQ(slow_steps(7), once) << "the same steps, whatever they consist of";
+}
+
 // Two nodes besides three workers, on hosts of their own or on those of workers 0 and 1.
 TEST(VirtualCosts, ColocatedNodesShareCoresAndSendNothing) {
   ClusterConfig config = virtual_cluster(3);

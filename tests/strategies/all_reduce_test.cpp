@@ -7,6 +7,8 @@
 
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
+#include "core/error.h"
+#include "fabric/exchange.h"
 #include "fabric/outcome.h"
 #include "jobs/plugins.h"
 
@@ -115,6 +117,48 @@ TEST_P(EveryTopology, SumsExactlyOnAVirtualCluster) {
 
 INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(topology_catalog()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// A peer that sends less or more than its part is named, and nothing is written beyond the buffer.
+TEST(AllReduce, PartsOfAnotherSizeAreAProtocolError) {
+  constexpr size_t kCount = 100;  // between two nodes of a ring half of them travel: 200 bytes
+  for (const char* fabric : {"process", "virtual"})
+    for (const size_t sent : {size_t{0}, size_t{196}, size_t{204}, size_t{40'000}}) {
+      ClusterConfig cluster;
+      cluster.fabric = fabric;
+      const std::atomic<bool> never{false};
+      const auto outcomes =
+          make_fabric(cluster, {"worker", "worker"}, 1)
+              ->run(
+                  [&](Node& node) -> std::string {
+                    const Tag tag(Purpose::kGradient, 7);
+                    if (node.endpoint().rank() == 1) {
+                      const std::vector<std::byte> wrong(sent);
+                      send(node, 0, tag, wrong);
+                      std::vector<std::byte> right(kCount / 2 * sizeof(float));
+                      receive(node, 0, tag, right);
+                      return "";
+                    }
+                    std::vector<float> guarded(kCount + 2, 1);
+                    const auto sum =
+                        make_all_reduce(node, nullptr, ring(group_of(node), kCount), kSumFloat);
+                    try {
+                      sum->start(writable_bytes_of(std::span(guarded).subspan(1, kCount)), tag);
+                      sum->finish();
+                    } catch (const FabricError& error) {
+                      if (guarded.front() != 1 || guarded.back() != 1)
+                        return "written beyond its buffer";
+                      return error.kind() == FabricError::Kind::kProtocol && error.peer() == 1
+                                 ? std::string("refused: ") + error.what()
+                                 : error.what();
+                    }
+                    return "taken";
+                  },
+                  never);
+      EXPECT_EQ(outcomes[0].result.find("refused: rank 1 sent " + std::to_string(sent) + " bytes"),
+                0U)
+          << fabric << ", " << sent << " bytes: " << outcomes[0].result << outcomes[0].error;
+    }
+}
 
 // One topology after the other in the same processes: starting them takes longer than all sums.
 TEST(EveryTopologyInTurn, SumsExactlyInProcesses) {

@@ -59,9 +59,9 @@ TEST_P(Overlap, SavesTheTimeOfTheBucketsThatAreReadyEarly) {
   const double overlapped = seconds(two_slow_nodes(GetParam(), "64 kB"));
   const double saved = (together - overlapped) / kSteps;
   const double sent = hidden_bytes(GetParam()) / kBytesPerSecond;
-  // SimGrid lets a flow have 97 % of a link, and takes 5 % of the way back for what is confirmed.
+  // A flow gets 95.7 % of a link (fabric/virtual/platform.cpp); the rest of the bound is latencies.
   EXPECT_GT(saved, sent);
-  EXPECT_LT(saved, sent / 0.97 * 1.1);
+  EXPECT_LT(saved, sent / 0.957 * 1.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Messages, Overlap,

@@ -1,6 +1,9 @@
 // What happens every so many epochs: at the multiples of any period, however short.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
+
 #include "strategies/task.h"
 #include "tests/support/jobs.h"
 
@@ -53,6 +56,54 @@ TEST(Rhythm, PeriodsShorterThanAStep) {
       run(logistic_task() +
           Settings{"cluster.fabric=virtual", "task.max_steps=4", "task.eval_every=1e-300"});
   EXPECT_EQ(record.nodes.front().evaluations.size(), 4u);
+}
+
+// Measuring takes time, also where nothing is computed: a forward pass over the validation samples.
+TEST(Rhythm, EvaluationsCountInVirtualTime) {
+  const Settings job =
+      logistic_task() + Settings{"cluster.fabric=virtual",  "cluster.workers=1",
+                                 "strategy.kind=solo",      "cluster.cost_only=true",
+                                 "cluster.speed=1 GFLOP/s", "task.max_steps=10"};
+  const auto compute_s = [&](const char* every, size_t evaluations) {
+    const RunRecord record = run(job + Settings{std::string("task.eval_every=") + every});
+    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.nodes.front().evaluations.size(), evaluations);
+    return record.nodes.front().compute_s;
+  };
+  const Job loaded = load_job("", job);
+  const Prepared prepared = prepare(loaded);
+  const double one_s = static_cast<double>(prepared.data.splits.validation.size()) *
+                       prepared.architecture.forward_flops() / 1e9;
+  EXPECT_GT(one_s, 0);
+  EXPECT_NEAR(compute_s("1e-9", 10) - compute_s("1000", 1), 9 * one_s, 1e-6 * one_s);
+}
+
+// The target is a matter of the validation samples, the final quality of the test samples: shares
+// of one are no shares of the other.
+TEST(Rhythm, QualityIsMeasuredOnValidationAndTheFinalOneOnTestSamples) {
+  for (const std::string strategy :
+       {"solo", "allreduce", "parameter_server", "gossip", "pipeline"}) {
+    const bool alone = strategy == "solo" || strategy == "pipeline";
+    const Settings job =
+        logistic_task() +
+        Settings{"task.data.samples=118",     "task.data.validation=0.0655",
+                 "task.data.test=0.0933",     "task.max_steps=3",
+                 "task.eval_every=1e-9",      "cluster.fabric=virtual",
+                 "strategy.kind=" + strategy, alone ? "cluster.workers=1" : "cluster.workers=2"};
+    const Splits splits = prepare(load_job("", job)).data.splits;
+    ASSERT_EQ(std::gcd(splits.validation.size(), splits.test.size()), 1U);
+    const RunRecord record = run(job);
+    ASSERT_EQ(record.status, "done") << strategy << ": " << record.error;
+    const auto expect_share = [&](double quality, size_t of) {
+      const double count = quality * static_cast<double>(of);
+      EXPECT_NEAR(count, std::round(count), 1e-5) << strategy << ": " << quality;
+      EXPECT_TRUE(quality > 0 && quality < 1) << strategy << ": tells nothing";
+    };
+    for (const NodeReport& node : record.nodes)
+      for (const EvaluationRow& row : node.evaluations)
+        expect_share(row.quality, splits.validation.size());
+    expect_share(record.nodes.front().test_quality, splits.test.size());
+  }
 }
 
 TEST(Rhythm, MergesAfterEveryStep) {

@@ -166,7 +166,7 @@ Findings libraries(const SourceFile& file) {
     std::vector<std::string> prefixes, homes;
   };
   static const std::array<Library, 3> kLibraries = {
-      {{"LibTorch", {"torch/", "ATen/", "c10/"}, {"src/models/", "tests/optimizers/"}},
+      {{"LibTorch", {"torch/", "ATen/", "c10/"}, {"src/models/torch/", "tests/optimizers/"}},
        {"SimGrid", {"simgrid/", "simgrid.h", "xbt/"}, {"src/fabric/virtual/"}},
        {"UCX", {"ucp/", "uct/", "ucs/"}, {"src/fabric/process/", "src/cli/doctor.cpp"}}}};
   Findings findings;

@@ -19,6 +19,7 @@ class ProcessClock : public Clock {
   double now() const override;
   void sleep(double seconds) override;
   void charge(const Work& work) override;
+  void begin_step() override {}
   double load() const override;
   double busy_s() const override;
   bool simulated() const override { return false; }

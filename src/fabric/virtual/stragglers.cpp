@@ -35,7 +35,7 @@ Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, Rank work
 }
 
 double Stragglers::slowdown(const StragglerConfig& straggler, size_t index, Rank rank,
-                            uint32_t count, double now_s) const {
+                            uint32_t step, double now_s) const {
   if (!concerns(straggler, rank, workers_)) return 1;
   if (straggler.kind == "constant") return straggler.factor;
   if (straggler.kind == "drift") {
@@ -50,14 +50,14 @@ double Stragglers::slowdown(const StragglerConfig& straggler, size_t index, Rank
     return 1 + (straggler.factor - 1) * std::max(0.0, height);
   }
   // Each straggler table has numbers of its own: the seed takes in its place in the job.
-  Random random(seed_ + index, Stream::kStraggler, static_cast<uint32_t>(rank), count);
+  Random random(seed_ + index, Stream::kStraggler, static_cast<uint32_t>(rank), step);
   return random.uniform() < straggler.probability ? draw(straggler, random) : 1;
 }
 
-Delayed Stragglers::delay(Rank rank, uint32_t count, double now_s, double work_s) const {
+Delayed Stragglers::delay(Rank rank, uint32_t step, double now_s, double work_s) const {
   Delayed delayed{work_s, 0};
   for (size_t i = 0; i < slowing_.size(); ++i)
-    delayed.compute_s *= slowdown(slowing_[i], i, rank, count, now_s);
+    delayed.compute_s *= slowdown(slowing_[i], i, rank, step, now_s);
 
   double left_s = delayed.compute_s;
   for (const StragglerConfig& pause : pauses_) {

@@ -1,5 +1,5 @@
-// How much longer a computation takes on a slow node: a pure function of the seed, the node, how
-// many computations it has made, and the time.
+// How much longer a computation takes on a slow node: a pure function of the seed, the node, the
+// step that it is in, and the time. So all architectures meet the same slow steps.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class Stragglers {
  public:
   // Those that name no node concern the ranks below `workers`.
   Stragglers(const std::vector<StragglerConfig>& stragglers, Rank workers, uint64_t seed);
-  // The `count`th computation of a node, which begins at `now_s` and would take `work_s`.
-  Delayed delay(Rank rank, uint32_t count, double now_s, double work_s) const;
+  // A computation in step `step` of a node, which begins at `now_s` and would take `work_s`.
+  Delayed delay(Rank rank, uint32_t step, double now_s, double work_s) const;
 
  private:
-  double slowdown(const StragglerConfig& straggler, size_t index, Rank rank, uint32_t count,
+  double slowdown(const StragglerConfig& straggler, size_t index, Rank rank, uint32_t step,
                   double now_s) const;
 
   std::vector<StragglerConfig> slowing_;

@@ -131,10 +131,16 @@ void World::charge(Rank rank, const Work& work) {
   Participant& node = participant(rank);
   const double work_s =
       work.flops / speed_of(config_, rank) + work.memory_bytes / config_.memory_bandwidth;
-  const Delayed delayed = stragglers_.delay(rank, node.charges++, now(), work_s);
+  if (!node.takes_steps) ++node.stretches;
+  const Delayed delayed = stragglers_.delay(rank, node.stretches, now(), work_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
   node.busy_s += delayed.compute_s;
   sleep(rank, delayed.pause_s);
+}
+
+void World::begin_step(Rank rank) {
+  participant(rank).takes_steps = true;
+  ++participant(rank).stretches;
 }
 
 void World::wake(Rank rank) {

@@ -48,7 +48,10 @@ struct Participant {
   std::vector<uint64_t> bytes_by_peer;
   double started_s = 0;
   double busy_s = 0;
-  uint32_t charges = 0;  // not reset by a restart, so that no random number is used twice
+  // Steps, or charges where none begins: not reset by a restart, so that no random number is used
+  // twice.
+  uint32_t stretches = 0;
+  bool takes_steps = false;
   NodeOutcome outcome;
 };
 
@@ -70,6 +73,7 @@ class World {
   bool block(Rank rank, double deadline_s, const Waiting& waiting);
   void sleep(Rank rank, double seconds);
   void charge(Rank rank, const Work& work);
+  void begin_step(Rank rank);
   [[noreturn]] void crash_self(Rank rank, double restart_s);
 
   // For all.
@@ -113,7 +117,7 @@ class World {
   std::vector<Participant> participants_;
   std::vector<Rank> to_wake_;
   std::vector<Rank> given_up_;  // failed, but not lost to the others yet
-  int active_ = 0;  // running and not blocked
+  int active_ = 0;              // running and not blocked
   int running_ = 0;
   int restarts_ = 0;  // that are still to come
   bool changed_ = false;

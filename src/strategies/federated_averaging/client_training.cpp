@@ -53,6 +53,7 @@ ClientTraining::ClientTraining(Context& context, const Config& config, const Cli
       batch_size_(batch_of_client(config, context.task, static_cast<int64_t>(split.clients()))) {}
 
 double ClientTraining::step(std::span<const uint32_t> samples, uint64_t number) {
+  context_.node.clock().begin_step();
   batch_.step = number;
   if (context_.node.clock().cost_only())
     batch_.samples.assign(samples.begin(), samples.end());

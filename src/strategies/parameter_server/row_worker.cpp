@@ -84,6 +84,7 @@ void RowWorker::touch(std::span<const uint32_t> samples) {
 }
 
 void RowWorker::compute(const Hand& hand) {
+  context_.node.clock().begin_step();
   const LocalWorker::Place place = place_of(hand);
   accrued_hand_ = hand;
   accrued_steps_ = 1;

@@ -92,6 +92,7 @@ void CoordinateWorker::receive_picks(uint64_t round) {
 
 // All of a round start from the same residual.
 void CoordinateWorker::update_own() {
+  context_.node.clock().begin_step();
   PhaseScope scope(context_.watch, Phase::kCompute);
   std::fill(change_.begin(), change_.end(), 0.0);
   std::fill(exact_change_.begin(), exact_change_.end(), ExactSum{});
