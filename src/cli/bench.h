@@ -22,6 +22,11 @@ using Words = std::vector<std::string>;
 std::vector<std::string> outputs_of(const std::vector<Words>& commands,
                                     const std::atomic<bool>& stop);
 std::string output_of(const Words& command, const std::atomic<bool>& stop);
+struct CommandOutput {
+  std::string text;
+  double peak_bytes = 0;  // of the largest of its processes
+};
+CommandOutput measured_output_of(const Words& command, const std::atomic<bool>& stop);
 
 // Where the program and the peers lie.
 std::string program_folder();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ class RunningCommand {
   // Waits for its end no longer than a moment either.
   bool gone() { return ended_ || (ready(end_) && reaped(WNOHANG)); }
   std::string text() const { return status_ == 0 ? text_ : ""; }
+  double peak_bytes() const { return static_cast<double>(usage_.ru_maxrss) * 1024; }
 
  private:
   static bool ready(int fd) {
@@ -99,7 +101,7 @@ class RunningCommand {
 
   bool reaped(int flags) {
     pid_t got;
-    while ((got = waitpid(pid_, &status_, flags)) < 0 && errno == EINTR) {
+    while ((got = wait4(pid_, &status_, flags, &usage_)) < 0 && errno == EINTR) {
     }
     return ended_ = got == pid_;
   }
@@ -108,28 +110,44 @@ class RunningCommand {
   int output_ = -1;
   int end_ = -1;  // its pidfd
   int status_ = -1;
+  rusage usage_{};  // with that of its own children
   bool ended_ = false;
   std::string text_;
 };
 
 }  // namespace
 
-std::vector<std::string> outputs_of(const std::vector<Words>& commands,
-                                    const std::atomic<bool>& stop) {
+namespace {
+
+std::vector<CommandOutput> run_at_once(const std::vector<Words>& commands,
+                                       const std::atomic<bool>& stop) {
   std::list<RunningCommand> running;
   for (const Words& words : commands) running.emplace_back(words);
-  std::vector<std::string> texts;
+  std::vector<CommandOutput> outputs;
   for (RunningCommand& command : running) {  // the others' pipes are read in turn: they say little
     while (!command.read_some()) leave_if_stopped(stop);
     while (!command.gone()) leave_if_stopped(stop);
-    texts.push_back(command.text());
+    outputs.push_back({command.text(), command.peak_bytes()});
   }
   leave_if_stopped(stop);  // it may have heard of it before this program did
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<std::string> outputs_of(const std::vector<Words>& commands,
+                                    const std::atomic<bool>& stop) {
+  std::vector<std::string> texts;
+  for (CommandOutput& output : run_at_once(commands, stop)) texts.push_back(std::move(output.text));
   return texts;
 }
 
 std::string output_of(const Words& command, const std::atomic<bool>& stop) {
-  return outputs_of({command}, stop).front();
+  return measured_output_of(command, stop).text;
+}
+
+CommandOutput measured_output_of(const Words& command, const std::atomic<bool>& stop) {
+  return std::move(run_at_once({command}, stop).front());
 }
 
 }  // namespace tutti

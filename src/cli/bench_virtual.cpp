@@ -1,8 +1,8 @@
 // `tutti bench virtual`: how fast clusters are simulated. `tutti bench startup`: how fast the
 // program and its workers are up.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "cli/bench.h"
@@ -14,23 +14,16 @@ using nlohmann::json;
 
 struct Timed {
   double wall_s = 0;
-  std::string output;
+  CommandOutput output;
 };
 
 // Runs a command and measures the real time that it takes.
 Timed timed(const Words& command, const std::atomic<bool>& stop) {
   Timed result;
   const auto start = std::chrono::steady_clock::now();
-  result.output = output_of(command, stop);
+  result.output = measured_output_of(command, stop);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
-}
-
-// The largest process among the children so far.
-double children_peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
 struct VirtualCase {
@@ -64,33 +57,38 @@ json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop) {
       {"64 nodes, ring", 64, 4, "ring", 1},
       {"1,000 nodes, butterfly", 1000, 20, "butterfly", 1},
       {"1,000 nodes, hierarchical", 1000, 20, "hierarchical", 25}};
+  struct Figures {
+    std::vector<double> wall_s;
+    double virtual_s = 0, peak_bytes = 0;
+  };
+  std::vector<Figures> figures(cases.size());
+  for (int round = 0; round < std::min(options.rounds, 3); ++round)
+    for (size_t i = 0; i < cases.size(); ++i) {
+      say(options, fmt::format("virtual: {}, round {}", cases[i].name, round + 1));
+      const TemporaryFolder folder;
+      const Timed run = timed(train_command(folder, "run", settings_of(cases[i])), stop);
+      figures[i].wall_s.push_back(run.wall_s);
+      figures[i].virtual_s = record_in(run.output.text)["time"]["total_s"];
+      figures[i].peak_bytes = std::max(figures[i].peak_bytes, run.output.peak_bytes);
+    }
+  leave_if_stopped(stop);
   json result = json::array();
   if (!options.json)
     fmt::print("\n{:<28} {:>7} {:>10} {:>12} {:>12} {:>12}\n", "costs only", "steps", "real s",
                "steps/real s", "virtual s", "peak MB");
-  for (const VirtualCase& c : cases) {
-    std::vector<double> seconds;
-    double virtual_s = 0;
-    for (int round = 0; round < std::min(options.rounds, 3) && !stop; ++round) {
-      say(options, fmt::format("virtual: {}, round {}", c.name, round + 1));
-      const TemporaryFolder folder;
-      const Timed run = timed(train_command(folder, "run", settings_of(c)), stop);
-      const json record = record_in(run.output);
-      virtual_s = record["time"]["total_s"];
-      seconds.push_back(run.wall_s);
-    }
-    leave_if_stopped(stop);
-    const double wall = median(seconds);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const VirtualCase& c = cases[i];
+    const double wall = median(figures[i].wall_s);
     result.push_back({{"case", c.name},
                       {"nodes", c.nodes},
                       {"steps", c.steps},
                       {"real_s", wall},
                       {"steps_per_real_s", c.steps / wall},
-                      {"virtual_s", virtual_s},
-                      {"peak_bytes", children_peak_bytes()}});
+                      {"virtual_s", figures[i].virtual_s},
+                      {"peak_bytes", figures[i].peak_bytes}});
     if (!options.json)
       fmt::print("{:<28} {:>7} {:>10.2f} {:>12.2f} {:>12.3f} {:>12.0f}\n", c.name, c.steps, wall,
-                 c.steps / wall, virtual_s, children_peak_bytes() / 1e6);
+                 c.steps / wall, figures[i].virtual_s, figures[i].peak_bytes / 1e6);
   }
   return result;
 }

@@ -146,6 +146,10 @@ TEST_F(Output, TrainPrintsOneObjectWithEveryKey) {
     for (const char* file :
          {"/job.toml", "/parameters.safetensors", "/evaluations.csv", "/node-0.log", "/node-1.log"})
       EXPECT_TRUE(std::filesystem::exists(folder_ / (fabric + file))) << file;
+    for (const char* rank : {"0", "1"})
+      EXPECT_TRUE(has(content_of(folder_ / (fabric + "/node-" + rank + ".log")),
+                      std::string("rank ") + rank + " of 2"))
+          << fabric << ", " << rank;
   }
 }
 
