@@ -147,9 +147,11 @@ class Clock {
   // States that `work` has been done. Real fabrics took that time already and only look whether
   // they should stop; on a virtual one time passes now.
   virtual void charge(const Work& work) = 0;
-  // A step of training begins: on a virtual fabric whether it is a slow one is drawn now, and holds
-  // until the next. For a node that never says so it is drawn for each charge.
+  // A step of training begins, or a chunk of samples that is measured: on a virtual fabric whether
+  // it is a slow one is drawn now, and holds until the next of either. For a node that never says
+  // so it is drawn for each charge.
   virtual void begin_step() = 0;
+  virtual void begin_chunk() = 0;
   virtual double load() const = 0;    // CPU occupancy of this node since its start, 0 to 1
   virtual double busy_s() const = 0;  // CPU seconds of this node, measured or simulated
   virtual bool simulated() const = 0;

@@ -109,6 +109,7 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
   EvaluationSums sums;
   Batch batch;
   for (size_t chunk = first; chunk < end; chunk += stride) {
+    clock.begin_chunk();
     const size_t begin = chunk * kEvaluationChunk;
     const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
     if (!clock.cost_only()) {

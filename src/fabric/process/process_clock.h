@@ -20,6 +20,7 @@ class ProcessClock : public Clock {
   void sleep(double seconds) override;
   void charge(const Work& work) override;
   void begin_step() override {}
+  void begin_chunk() override {}
   double load() const override;
   double busy_s() const override;
   bool simulated() const override { return false; }

@@ -47,6 +47,7 @@ class VirtualClock final : public Clock {
   void sleep(double seconds) override { world_.sleep(rank_, seconds); }
   void charge(const Work& work) override { world_.charge(rank_, work); }
   void begin_step() override { world_.begin_step(rank_); }
+  void begin_chunk() override { world_.begin_chunk(rank_); }
   double load() const override;
   double busy_s() const override { return world_.participant(rank_).busy_s; }
   bool simulated() const override { return true; }

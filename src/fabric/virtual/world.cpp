@@ -131,16 +131,25 @@ void World::charge(Rank rank, const Work& work) {
   Participant& node = participant(rank);
   const double work_s =
       work.flops / speed_of(config_, rank) + work.memory_bytes / config_.memory_bandwidth;
-  if (!node.takes_steps) ++node.stretches;
-  const Delayed delayed = stragglers_.delay(rank, node.stretches, now(), work_s);
+  if (!node.takes_steps) ++node.stretch;
+  const Delayed delayed = stragglers_.delay(rank, node.stretch, now(), work_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
   node.busy_s += delayed.compute_s;
   sleep(rank, delayed.pause_s);
 }
 
 void World::begin_step(Rank rank) {
-  participant(rank).takes_steps = true;
-  ++participant(rank).stretches;
+  Participant& node = participant(rank);
+  node.takes_steps = true;
+  node.stretch = ++node.steps;
+}
+
+// In numbers of their own: who measures how much must not decide which steps are slow.
+void World::begin_chunk(Rank rank) {
+  constexpr uint32_t kFirstChunk = uint32_t{1} << 31;
+  Participant& node = participant(rank);
+  node.takes_steps = true;
+  node.stretch = kFirstChunk + ++node.chunks;
 }
 
 void World::wake(Rank rank) {

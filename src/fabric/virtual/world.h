@@ -48,9 +48,9 @@ struct Participant {
   std::vector<uint64_t> bytes_by_peer;
   double started_s = 0;
   double busy_s = 0;
-  // Steps, or charges where none begins: not reset by a restart, so that no random number is used
-  // twice.
-  uint32_t stretches = 0;
+  // Not reset by a restart, so that no random number is used twice.
+  uint32_t steps = 0, chunks = 0;
+  uint32_t stretch = 0;  // the step, the chunk or, where none ever begins, the charge that it is in
   bool takes_steps = false;
   NodeOutcome outcome;
 };
@@ -74,6 +74,7 @@ class World {
   void sleep(Rank rank, double seconds);
   void charge(Rank rank, const Work& work);
   void begin_step(Rank rank);
+  void begin_chunk(Rank rank);
   [[noreturn]] void crash_self(Rank rank, double restart_s);
 
   // For all.

@@ -50,6 +50,7 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
   std::vector<ExitVerdict>& own = verdicts[tier_];
   for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
     if (!has_chunk(chunk)) continue;
+    context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
     load(part, 0);
     if (!is_first()) {
@@ -144,6 +145,7 @@ TierWorker::Answered TierWorker::answer(std::span<const uint32_t> samples,
   const double sent_before = sent_;
   for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
     if (!has_chunk(chunk)) continue;
+    context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
     if (is_first())
       load(part, 0);

@@ -175,6 +175,7 @@ void StageWorker::forward(size_t micro_batch) {
     if (!is_first() && !plan_.training) below().release(micro_batch);
     return;
   }
+  if (!plan_.training) context_.node.clock().begin_chunk();
   gather(micro_batch);
   if (!is_first()) inputs_[micro_batch % batches_.size()] = below().take(micro_batch);
   const size_t slot = forward_slot(micro_batch);
