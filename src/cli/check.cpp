@@ -50,11 +50,14 @@ int run_check(const JobOptions& options) {
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
   fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
   for (const std::string& line : job.strategy->explain(plan)) fmt::print("plan      {}\n", line);
+  // A process also holds the program itself; and it sends large messages in pieces.
+  const bool real = job.cluster.fabric != "virtual";
   fmt::print(
-      "expect    {} steps; per worker {} of memory; per step at most {} sent in {} messages "
-      "by a node\n",
-      steps, human_quantity(memory, Unit::kBytes), human_quantity(cost.bytes_sent, Unit::kBytes),
-      cost.messages);
+      "expect    {} steps; per worker {} of memory{}; per step at most {} sent by a node, in {} "
+      "messages{}\n",
+      steps, human_quantity(memory, Unit::kBytes), real ? " and some 160 MB for the program" : "",
+      human_quantity(cost.bytes_sent, Unit::kBytes), cost.messages,
+      real && cost.messages > 0 ? " or, in pieces, more" : "");
   return 0;
 }
 

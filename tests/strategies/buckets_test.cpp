@@ -54,6 +54,38 @@ TEST(Buckets, AreOneForEachParameterOrOneForAll) {
   }
 }
 
+// What a step sends is known before the run, by the byte, for every topology and both kinds of
+// sums.
+TEST(Buckets, SendWhatCheckSays) {
+  for (const TopologyEntry& entry : topology_catalog())
+    for (const char* deterministic : {"false", "true"})
+      for (const char* bucket : {"4", "1 MB"}) {
+        const Settings topology = {"strategy.topology=" + std::string(entry.name)};
+        const Settings settings = small_mlp("[20, 16]") + topology +
+                                  network_for(topology, "virtual", 5) +
+                                  Settings{"task.deterministic=" + std::string(deterministic),
+                                           "strategy.bucket=" + std::string(bucket),
+                                           "task.eval_every=100", "cluster.cost_only=true"};
+        const auto sent = [&](const char* steps) {
+          const RunRecord record = run(settings + Settings{"task.max_steps=" + std::string(steps)});
+          EXPECT_EQ(record.status, "done") << record.error;
+          std::vector<double> bytes;
+          for (const NodeReport& node : record.nodes)
+            bytes.push_back(static_cast<double>(node.bytes_sent));
+          return bytes;
+        };
+        const std::vector<double> two = sent("2"), four = sent("4");
+        ASSERT_EQ(two.size(), four.size());
+        double most = 0;
+        for (size_t i = 0; i < two.size(); ++i) most = std::max(most, (four[i] - two[i]) / 2);
+        const Job job = load_job("", settings);
+        const Prepared prepared = prepare(job);
+        const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
+        EXPECT_EQ(most, job.strategy->step_cost(plan).bytes_sent)
+            << entry.name << ", deterministic = " << deterministic << ", buckets of " << bucket;
+      }
+}
+
 // Six parameters in a bucket each. The sum of three values does not depend on where in a bucket
 // they are, except in a ring, where every part begins at another node: so it must not depend on the
 // buckets either.
