@@ -34,6 +34,8 @@ int spins_before_yield(int processes) {
   return static_cast<size_t>(processes) <= usable_cores().size() ? 500 : 10;
 }
 
+constexpr int kEagerLooks = 32;  // without a pause: with more, who is to write gets the line later
+
 [[noreturn]] void run_child(pid_t parent, const std::function<void()>& body) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
@@ -77,14 +79,19 @@ void LocalGroup::pin() const {
 }
 
 void LocalGroup::barrier() {
-  arrivals_[rank_].count.store(++epoch_, std::memory_order_release);
-  for (int peer = 0; peer < size_; ++peer)
-    for (int spins = 0; arrivals_[peer].count.load(std::memory_order_acquire) < epoch_; ++spins) {
+  const unsigned turn = ++epoch_ % kTurns;
+  arrivals_[rank_].turns[turn].count.store(epoch_, std::memory_order_release);
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    const std::atomic<unsigned>& theirs = arrivals_[peer].turns[turn].count;
+    for (int spins = 0; theirs.load(std::memory_order_acquire) < epoch_; ++spins) {
+      if (spins < kEagerLooks) continue;
       if (spins < spins_)
         _mm_pause();
       else
         sched_yield();
     }
+  }
 }
 
 std::vector<double> LocalGroup::measure(int repetitions, const std::function<void()>& call) {

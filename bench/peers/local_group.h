@@ -41,13 +41,19 @@ class LocalGroup {
 
  private:
   friend int run_group(int, int, const std::function<void(LocalGroup&)>&);
-  struct alignas(64) Arrival {
+  struct alignas(64) Line {
     std::atomic<unsigned> count;
+  };
+  // Barriers take turns with the lines: who arrives at the next one does not take the line away
+  // from those that still look at this one.
+  static constexpr unsigned kTurns = 4;
+  struct Arrival {
+    Line turns[kTurns];
   };
   LocalGroup(int rank, int size, int most, SharedMemory& memory);
   int rank_, size_, most_, spins_;
   unsigned epoch_ = 0;
-  Arrival* arrivals_;  // one per process, each in a cache line of its own
+  Arrival* arrivals_;  // one per process
   double* times_us_;   // `most_` per process
 };
 

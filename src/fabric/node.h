@@ -27,6 +27,7 @@
 //  - A Node is used by one thread (or actor) at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -91,6 +92,9 @@ class Window {
   virtual void post(int slot, uint64_t value) = 0;
   // Waits until the slot of `rank` is at least `value`: kDone, kTimedOut or kPeerLost.
   virtual Completion await(Rank rank, int slot, uint64_t value, double timeout_s) = 0;
+  // The slot itself, to be read with acquire by who cannot spare a call; nullptr where time passes
+  // only in calls.
+  virtual const std::atomic<uint64_t>* slot(Rank /*rank*/, int /*slot*/) { return nullptr; }
 };
 
 struct Traffic {

@@ -1,6 +1,6 @@
 // A window of shared memory: each node owns one memory file, without a name, and maps all of them.
 //
-// A file begins with the slots, one cache line each, and the buffer follows on the next page. The
+// A file begins with the slots, two cache lines each, and the buffer follows on the next page. The
 // files travel through the launcher as descriptors, so that a node that was started later maps them
 // like any other, and they vanish with the last process that holds them.
 #pragma once
@@ -43,10 +43,14 @@ class SharedWindow : public Window {
   std::span<std::byte> of(Rank rank) override;
   void post(int slot, uint64_t value) override;
   Completion await(Rank rank, int slot, uint64_t value, double timeout_s) override;
+  const std::atomic<uint64_t>* slot(Rank rank, int slot) override;
 
-  struct alignas(64) Slot {
-    std::atomic<uint64_t> value{0};
-    std::atomic<uint32_t> sleepers{0};  // who may be blocked; a node that died stays counted
+  // Two cache lines, so that who has posted looks for sleepers without waiting for the line that
+  // its store has just asked for: that costs a sum of 4 KiB a sixth of its time.
+  struct Slot {
+    alignas(64) std::atomic<uint64_t> value{0};
+    // Who may be blocked; a node that died stays counted.
+    alignas(64) std::atomic<uint32_t> sleepers{0};
   };
   static constexpr size_t kHeaderBytes = kSlots * sizeof(Slot);
 
