@@ -96,6 +96,7 @@ const std::vector<Benchmark>& benchmarks() {
        1,
        256},
       {"train", bench_train, {"direct", "solos", "ddp"}, 0, 0},
+      {"oversubscribed", bench_oversubscribed, {"tutti", "solos", "ddp"}, 0, 0},
       {"deterministic", bench_deterministic, {}, 0, 0},
       {"model_parallel", bench_model_parallel, {}, 0, 0},
       {"ps", bench_ps, {"dense", "lenet", "sparse"}, 0, 0},

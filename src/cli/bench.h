@@ -70,6 +70,7 @@ void require_all_done(const std::vector<NodeOutcome>& outcomes, const std::strin
 // Each returns the list that --json prints, and prints its table unless options.json.
 nlohmann::json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_train(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_oversubscribed(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_model_parallel(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop);

@@ -2,6 +2,8 @@
 // and against the bound, two independent solo processes at once; and against what these would reach
 // if each step took both as long as the slower of them, which is what synchronous training allows
 // where the cores are not equally fast. `tutti bench deterministic`: what bitwise equality costs.
+// `tutti bench oversubscribed`: the same global batch on eight workers, four times what two cores
+// can run, against eight solos at once, which never wait for each other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,10 +71,12 @@ struct Solos {
   double lockstep = 0;  // the same, had each step taken both as long as the slower one
 };
 
+std::vector<std::string> solo_job(int batch) {
+  return {"strategy.kind=solo", "cluster.workers=1", fmt::format("task.global_batch={}", batch)};
+}
+
 Solos run_two_solos(const std::atomic<bool>& stop) {
-  const std::vector<std::string> solo = {"strategy.kind=solo", "cluster.workers=1",
-                                         "task.global_batch=64"};
-  const std::vector<Run> runs = run_at_once({solo, solo}, stop);
+  const std::vector<Run> runs = run_at_once({solo_job(64), solo_job(64)}, stop);
   double mean = 0, slower = 0;
   for (size_t i = 0; i < std::min(runs[0].step_s.size(), runs[1].step_s.size()); ++i) {
     mean += (runs[0].step_s[i] + runs[1].step_s[i]) / 2;
@@ -82,8 +86,19 @@ Solos run_two_solos(const std::atomic<bool>& stop) {
   return {sum, slower > 0 ? sum * mean / slower : 0};
 }
 
-double run_ddp(bool with_mimalloc, const std::atomic<bool>& stop) {
-  Words command = {"/usr/bin/python3", program_folder() + "/peer_ddp_train.py"};
+// Long enough that the time in which not all of them run, at the start and the end, hardly counts.
+double run_eight_solos(const std::atomic<bool>& stop) {
+  std::vector<std::string> solo = solo_job(16);
+  solo.push_back(fmt::format("task.max_steps={}", 8 * kSteps));
+  double sum = 0;
+  for (const Run& run : run_at_once(std::vector(8, solo), stop)) sum += run.samples_per_s;
+  return sum;
+}
+
+double run_ddp(bool with_mimalloc, int processes, const std::atomic<bool>& stop) {
+  Words command = {"/usr/bin/python3", program_folder() + "/peer_ddp_train.py",
+                   "--processes",      std::to_string(processes),
+                   "--batch",          std::to_string(128 / processes)};
   if (with_mimalloc) command.insert(command.begin(), {"env", "LD_PRELOAD=libmimalloc.so.2.0"});
   std::istringstream lines(output_of(command, stop));
   for (std::string line; std::getline(lines, line);) {
@@ -137,8 +152,27 @@ json bench_train(const BenchOptions& options, const std::atomic<bool>& stop) {
       rates[names[3]].push_back(solos.lockstep);
     }
     if (!wanted(options, "ddp")) continue;
-    rates[names[4]].push_back(run_ddp(false, stop));
-    rates[names[5]].push_back(run_ddp(true, stop));
+    rates[names[4]].push_back(run_ddp(false, 2, stop));
+    rates[names[5]].push_back(run_ddp(true, 2, stop));
+  }
+  leave_if_stopped(stop);
+  return finish(options, names, rates);
+}
+
+json bench_oversubscribed(const BenchOptions& options, const std::atomic<bool>& stop) {
+  const std::vector<std::string> names = {"tutti direct, 8 x 16", "tutti ring, 8 x 16",
+                                          "tutti direct, 2 x 64", "eight independent solos",
+                                          "PyTorch DDP, 8 x 16",  "PyTorch DDP, mimalloc"};
+  std::map<std::string, std::vector<double>> rates;
+  for (int round = 0; round < options.rounds && !stop; ++round) {
+    say(options, fmt::format("oversubscribed: round {} of {}", round + 1, options.rounds));
+    rates[names[0]].push_back(run_allreduce({"cluster.workers=8"}, stop));
+    rates[names[1]].push_back(run_allreduce({"cluster.workers=8", "strategy.topology=ring"}, stop));
+    rates[names[2]].push_back(run_allreduce({}, stop));
+    if (wanted(options, "solos")) rates[names[3]].push_back(run_eight_solos(stop));
+    if (!wanted(options, "ddp")) continue;
+    rates[names[4]].push_back(run_ddp(false, 8, stop));
+    rates[names[5]].push_back(run_ddp(true, 8, stop));
   }
   leave_if_stopped(stop);
   return finish(options, names, rates);
