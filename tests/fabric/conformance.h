@@ -30,6 +30,8 @@ struct FabricUnderTest {
   std::function<std::unique_ptr<Fabric>(int nodes, const ConformanceOptions&)> make;
   // All of its nodes are on one host, so that they can open windows; otherwise they must get none.
   bool has_windows;
+  // Messages of 8 bytes, and of kEagerBytes, that it holds for a peer that makes no Node calls.
+  size_t holds_small, holds_large;
   // Kills the calling node on the spot; no destructor runs, or the fabric must not notice if so.
   std::function<void(Node&)> kill;
   // The same, and the fabric starts it again soon. Null if it cannot.

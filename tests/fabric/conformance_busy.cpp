@@ -44,6 +44,30 @@ TEST(Conformance, ABusyPeerGetsEverythingInOrder) {
   });
 }
 
+// How many sends of so many bytes end at once though the peer makes no Node calls.
+void expect_held(size_t bytes, size_t count) {
+  run_all_ok(2, [&](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    if (endpoint.rank() == 1) {
+      IN_BODY(tell(node, 0, 1));
+      compute(node, kBusy_s);
+      for (size_t i = 0; i < count; ++i)
+        IN_BODY(receive_exactly(node, 0, user_tag(1), pattern(bytes, i)));
+      return kOk;
+    }
+    IN_BODY(hear(node, 1, 1));
+    const double start_s = node.clock().now();
+    for (size_t i = 0; i < count; ++i) IN_BODY(send_all(node, 1, user_tag(1), pattern(bytes, i)));
+    IN_BODY(node.clock().now() - start_s < kAtOnce_s);
+    return kOk;
+  });
+}
+
+TEST(Conformance, ABusyPeerHoldsAsManyAsPromised) {
+  expect_held(8, fabric_under_test().holds_small);
+  expect_held(kEagerBytes, fabric_under_test().holds_large);
+}
+
 // What could not be called back any more arrives whole, though its buffer is free.
 TEST(Conformance, CancellingNeedsNothingOfABusyPeer) {
   run_all_ok(2, [](Node& node) -> std::string {

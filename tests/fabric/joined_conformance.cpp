@@ -40,6 +40,8 @@ const FabricUnderTest& fabric_under_test() {
         return std::make_unique<testing_support::JoinedFabric>(roles, process);
       },
       false,
+      32,
+      2,  // the kernel buffers no more for a connection
       [](Node&) { raise(SIGKILL); },
       [](Node&) {
         ++restarts_wanted();

@@ -23,6 +23,8 @@ const FabricUnderTest& fabric_under_test() {
                                    process);
       },
       true,
+      32,
+      16,
       [](Node&) { raise(SIGKILL); },
       nullptr,
   };

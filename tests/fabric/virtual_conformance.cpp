@@ -18,6 +18,8 @@ const FabricUnderTest& fabric_under_test() {
         return make_virtual_fabric(config, roles, 1);
       },
       TUTTI_TEST_ONE_HOST != 0,
+      100,
+      100,
       [](Node& node) { crash_virtual_node(node); },
       [](Node& node) { crash_virtual_node(node, 0.5); },
   };
