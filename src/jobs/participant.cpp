@@ -26,8 +26,6 @@
 namespace tutti {
 namespace {
 
-// A thousand virtual nodes would otherwise write a thousand logs.
-constexpr int kMostLogs = 64;
 constexpr int kMostTimelines = 64;
 // How many steps a node's timeline covers: the first, in which things settle, and two more.
 constexpr size_t kTracedSteps = 3;
@@ -50,15 +48,10 @@ class Participant {
   Participant(const Stage& stage, Node& node)
       : stage_(stage), node_(node), watch_(node.clock()), started_s_(node.clock().now()) {
     const Rank rank = node.endpoint().rank();
-    if (!stage.folder.empty() && (node.endpoint().size() <= kMostLogs || rank == 0)) {
-      log_file_.emplace(fmt::format("{}/node-{}.log", stage.folder, rank), "");
-      log_ = Log(
-          [this](std::string_view line) {
-            log_file_->append(line);
-            log_file_->flush();
-          },
-          [this] { return node_.clock().now(); });
-    }
+    if (!stage.folder.empty())
+      log_ = Log([path = fmt::format("{}/node-{}.log", stage.folder, rank)](
+                     std::string_view line) { append_to_file(path, line); },
+                 [this] { return node_.clock().now(); });
     for (Rank worker = 0; worker < stage.job.cluster.workers; ++worker) members_.push_back(worker);
     if (rank == 0) diary_.emplace(stage, stage.architecture.classification ? "accuracy" : "mse");
     if (rank == 0 && !node.clock().simulated()) counters_.emplace();
@@ -351,7 +344,6 @@ class Participant {
   double sampled_s_ = 0;
   int64_t note_every_ = 1, steps_unnoted_ = 0;
   size_t steps_observed_ = 0;
-  std::optional<AppendFile> log_file_;
   Log log_;
   std::optional<Diary> diary_;
   Recorder recorder_;

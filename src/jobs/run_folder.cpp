@@ -111,6 +111,14 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
   return folder;
 }
 
+void append_to_file(const std::string& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = file && std::fclose(file) == 0;
+  if (!written || !closed)
+    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+}
+
 AppendFile::AppendFile(std::string path, std::string_view header)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
   if (!file_)

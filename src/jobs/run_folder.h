@@ -21,6 +21,10 @@ void write_file(const std::string& path, std::string_view content);
 // ConfigError when it cannot be written or already holds a run.
 std::string create_run_folder(const std::string& path, const std::string& name);
 
+// Adds to the end of a file and closes it again: a thousand nodes in one process have more logs
+// than it may have open files. Throws DataError.
+void append_to_file(const std::string& path, std::string_view text);
+
 // A file that rows are appended to while the run goes on; what was written is kept if it dies.
 class AppendFile {
  public:
