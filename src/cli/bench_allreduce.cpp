@@ -69,7 +69,7 @@ std::string measure(Node& node, const std::string& name) {
     std::unique_ptr<AllReduce> messages;
     if (entry.rounds)
       messages =
-          make_all_reduce(node, nullptr, entry.rounds(group, bytes / sizeof(float)), kSumFloat);
+          make_all_reduce(node, nullptr, entry.rounds, group, bytes / sizeof(float), kSumFloat);
     AllReduce& sum = entry.rounds ? *messages : *direct;
     const int repeat = sum_repetitions(bytes);
     const int warm_up = 3 + repeat / 10;

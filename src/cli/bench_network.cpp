@@ -102,11 +102,9 @@ std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
     const size_t count = c.bytes / sizeof(float);
     Buffer<float> values(count);
     if (!node.clock().cost_only()) std::fill(values.span().begin(), values.span().end(), 1.0F);
-    const auto sum = make_all_reduce(
-        node, nullptr,
-        topology(c.topology)
-            .rounds(everyone(node.endpoint().size(), node.endpoint().rank()), count),
-        kSumFloat);
+    const auto sum =
+        make_all_reduce(node, nullptr, topology(c.topology).rounds,
+                        everyone(node.endpoint().size(), node.endpoint().rank()), count, kSumFloat);
     json times = json::array();
     for (int i = 0; i < c.repetitions; ++i) {
       barrier(node, ++round);

@@ -247,7 +247,8 @@ Command add_bench(CLI::App& app) {
   auto* command = app.add_subcommand("bench", "Measure against peers in the same run");
   command
       ->add_option("WHAT", options->what,
-                   "allreduce, train, model_parallel, ps, virtual, federated, network (as root), "
+                   "allreduce, train, oversubscribed, model_parallel, ps, virtual, federated, "
+                   "network (as root), "
                    "deterministic or startup")
       ->required();
   command

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/bytes.h"
@@ -15,7 +16,7 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kSlots = 16;  // as many pieces as the fabric's queue between two nodes holds
+constexpr size_t kSlots = 8;  // half of what the fabric's queue between two nodes holds
 
 std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t element_bytes,
                                   const Endpoint& endpoint) {
@@ -230,7 +231,32 @@ class RoundsAllReduce : public AllReduce {
   std::vector<Handle> handles_;  // receives, then sends; last member: cancelled first
 };
 
+// With more members there are more rounds to a block, so that blocks grow with them.
+constexpr size_t kMembersPerBlock = 4;
+
+size_t block_bytes(const Endpoint& endpoint, const Group& group) {
+  size_t least = SIZE_MAX;
+  for (const Rank rank : group.ranks) least = std::min(least, endpoint.block_bytes(rank));
+  return least * std::max(group.size(), kMembersPerBlock) / kMembersPerBlock;
+}
+
 }  // namespace
+
+Rounds rounds_between(const Endpoint& endpoint, RoundsOf topology, const Group& group, size_t count,
+                      size_t element_bytes) {
+  const size_t unit = block_unit(group);
+  const size_t block = block_bytes(endpoint, group) / element_bytes / unit * unit;
+  return block == 0 || count <= 2 * block ? topology(group, count)
+                                          : in_blocks(topology, group, count, block);
+}
+
+std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, RoundsOf topology,
+                                           const Group& group, size_t count,
+                                           const Reduction& reduction) {
+  return make_all_reduce(
+      node, watch, rounds_between(node.endpoint(), topology, group, count, reduction.element_bytes),
+      reduction);
+}
 
 std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, Rounds rounds,
                                            const Reduction& reduction) {

@@ -51,11 +51,18 @@ Rounds hierarchical(const Group& group, size_t count);
 Rounds tree_reduce(const Group& group, size_t count);     // to the first member
 Rounds tree_broadcast(const Group& group, size_t count);  // from the first member
 
+using RoundsOf = Rounds (*)(const Group&, size_t count);
+
+// The same block by block, each finished before the next begins. With blocks of a multiple of
+// block_unit() each member sends as much in all as without.
+Rounds in_blocks(RoundsOf rounds, const Group& group, size_t count, size_t block);
+size_t block_unit(const Group& group);
+
 struct TopologyEntry {
   std::string_view name;
   std::string_view summary;
-  std::string_view pattern;                      // communication pattern, for the taxonomy
-  Rounds (*rounds)(const Group&, size_t count);  // nullptr: `direct`, which needs no messages
+  std::string_view pattern;  // communication pattern, for the taxonomy
+  RoundsOf rounds;           // nullptr: `direct`, which needs no messages
 };
 const std::vector<TopologyEntry>& topology_catalog();
 const TopologyEntry& topology(std::string_view name);

@@ -131,6 +131,9 @@ class Endpoint {
   // The pieces in which bulk to or from `peer` gets through fastest when the receiver works on each
   // as it arrives. Both sides say the same.
   virtual size_t piece_bytes(Rank peer) const = 0;
+  // How much of a large exchange with `peer` to finish before the rest of it begins, so that it is
+  // still in a cache that both share; 0: nothing is gained by that. Both sides say the same.
+  virtual size_t block_bytes(Rank peer) const = 0;
 
   virtual Traffic traffic() const = 0;
   // Bytes sent to each rank so far.

@@ -41,7 +41,7 @@ class BucketExchange : public GradientExchange {
           make_group(context.cluster, static_cast<size_t>(context.node.endpoint().rank()));
       TUTTI_CHECK(entry.rounds || context.window);
       return entry.rounds
-                 ? make_all_reduce(context.node, &context.watch, entry.rounds(group, elements),
+                 ? make_all_reduce(context.node, &context.watch, entry.rounds, group, elements,
                                    reduction)
                  : make_direct_all_reduce(context.node, &context.watch, *context.window, reduction);
     };

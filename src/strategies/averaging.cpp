@@ -20,7 +20,7 @@ Group group_of(const Context& context) {
 
 Averaging::Averaging(Context& context, size_t count)
     : context_(context),
-      sum_(make_all_reduce(context.node, &context.watch, ring(group_of(context), count),
+      sum_(make_all_reduce(context.node, &context.watch, ring, group_of(context), count,
                            kSumFloat)) {}
 
 void Averaging::start(std::span<float> values, Tag tag) {

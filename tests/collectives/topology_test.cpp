@@ -30,10 +30,13 @@ Group group_of(size_t nodes, size_t index, size_t racks = 1) {
 // queue, as a fabric delivers them; a schedule that waits for a message nobody sends fails.
 class Simulation {
  public:
-  Simulation(const TopologyEntry& entry, size_t nodes, size_t count, size_t racks)
+  Simulation(const TopologyEntry& entry, size_t nodes, size_t count, size_t racks,
+             bool blocks = false)
       : data_(nodes, std::vector<int64_t>(count)), round_(nodes, 0), posted_(nodes, false) {
     for (size_t i = 0; i < nodes; ++i) {
-      rounds_.push_back(entry.rounds(group_of(nodes, i, racks), count));
+      const Group group = group_of(nodes, i, racks);
+      rounds_.push_back(blocks ? in_blocks(entry.rounds, group, count, block_unit(group))
+                               : entry.rounds(group, count));
       for (size_t k = 0; k < count; ++k) data_[i][k] = static_cast<int64_t>((i + 1) * 1000003 + k);
     }
   }
@@ -235,6 +238,25 @@ TEST(Formulas, HierarchicalIsATreeInEachRackAndARingOverTheirFirstMembers) {
       for (const std::vector<int>& rack_of : ways_to_place(n, racks)) {
         SCOPED_TRACE(std::to_string(racks) + " racks of " + std::to_string(n));
         expect_hierarchical_cost(rack_of, racks);
+      }
+}
+
+// Some whole blocks, and a part of one.
+TEST(Blocks, AddUpToTheSameSumsAndVolumes) {
+  for (const TopologyEntry& entry : message_topologies())
+    for (const size_t n : {1U, 2U, 3U, 4U, 7U, 12U, 16U})
+      for (const size_t racks : {1U, 2U, 3U}) {
+        if (racks > n) continue;
+        const size_t count = 3 * block_unit(group_of(n, 0, racks)) + n + 1;
+        Simulation blocks(entry, n, count, racks, true), whole(entry, n, count, racks);
+        SCOPED_TRACE(fmt::format("{}, {} nodes in {} racks", entry.name, n, racks));
+        ASSERT_TRUE(blocks.run() && whole.run());
+        EXPECT_TRUE(blocks.all_messages_received());
+        EXPECT_EQ(blocks.data(), whole.data());
+        for (size_t i = 0; i < n; ++i) {
+          EXPECT_EQ(volume_sent(blocks.rounds(i)).elements, volume_sent(whole.rounds(i)).elements);
+          EXPECT_EQ(blocks.rounds(i).size(), 4 * whole.rounds(i).size());
+        }
       }
 }
 

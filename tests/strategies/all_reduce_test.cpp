@@ -58,8 +58,9 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
     for (size_t k = 0; k < count; ++k) data[k] = (me + 1) * 1000003 + static_cast<int64_t>(k);
     std::unique_ptr<AllReduce> messages;
     if (entry.rounds) {
-      Rounds rounds = entry.rounds(group_of(node), count);
-      const Volume volume = volume_sent(rounds);
+      const Volume volume = volume_sent(entry.rounds(group_of(node), count));
+      Rounds rounds =
+          rounds_between(node.endpoint(), entry.rounds, group_of(node), count, sizeof(int64_t));
       promised_bytes += volume.elements * sizeof(int64_t);
       promised_messages += messages_of(rounds, node.endpoint());
       messages = make_all_reduce(node, nullptr, std::move(rounds), kSumInt64);

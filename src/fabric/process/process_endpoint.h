@@ -26,6 +26,7 @@ class ProcessEndpoint : public Endpoint {
   Completion cancel(Handle& handle) override;
   Window* open_window(size_t bytes, double timeout_s) override;
   size_t piece_bytes(Rank peer) const override { return reactor_.transport().piece_bytes(peer); }
+  size_t block_bytes(Rank peer) const override { return reactor_.transport().block_bytes(peer); }
   Traffic traffic() const override { return reactor_.transport().traffic(); }
   std::vector<uint64_t> bytes_by_peer() const override {
     return reactor_.transport().bytes_by_peer();

@@ -25,6 +25,7 @@ class VirtualEndpoint final : public Endpoint {
   Completion cancel(Handle& handle) override;
   Window* open_window(size_t bytes, double timeout_s) override;
   size_t piece_bytes(Rank /*peer*/) const override { return kBulkBytes; }
+  size_t block_bytes(Rank /*peer*/) const override { return 0; }  // it has no caches
   Traffic traffic() const override { return world_.participant(rank_).traffic; }
   std::vector<uint64_t> bytes_by_peer() const override {
     return world_.participant(rank_).bytes_by_peer;

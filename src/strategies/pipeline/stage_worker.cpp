@@ -55,9 +55,8 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
     sum_ = Buffer<float>(count);
   const Group holders = placement.holders(stage, shard, context.node.endpoint().rank());
   if (holders.size() > 1)
-    replicas_ = make_all_reduce(context.node, &context.watch,
-                                topology(config.topology).rounds(holders, count),
-                                exact ? kSumExact : kSumFloat);
+    replicas_ = make_all_reduce(context.node, &context.watch, topology(config.topology).rounds,
+                                holders, count, exact ? kSumExact : kSumFloat);
   if (!is_first()) {
     const std::vector<Rank> from = ranks_of(stage - 1);
     const std::string what = fmt::format("stage {} waits for the activation", stage);

@@ -15,11 +15,10 @@ namespace {
 constexpr size_t kNorms = 2;
 constexpr double kNearOptimum = 1e-4;  // of the objective
 
-Rounds rounds_among(const Context& context, const std::string& name, size_t count) {
-  Group group{.ranks = context.members,
-              .index = static_cast<size_t>(context.node.endpoint().rank()),
-              .racks = {}};
-  return topology(name).rounds(group, count);
+Group group_of(const Context& context) {
+  return {.ranks = context.members,
+          .index = static_cast<size_t>(context.node.endpoint().rank()),
+          .racks = {}};
 }
 
 }  // namespace
@@ -43,11 +42,11 @@ CoordinateWorker::CoordinateWorker(Context& context, const ScheduledConfig& conf
     exact_change_.resize(samples_ + kNorms);
   }
   if (context.members.size() > 1) {
-    change_sum_ = make_all_reduce(context.node, &context.watch,
-                                  rounds_among(context, config.topology, samples_ + kNorms),
-                                  exact ? kSumExact : kSumDouble);
-    gather_ = make_all_reduce(context.node, &context.watch,
-                              rounds_among(context, config.topology, gathered_.size()), kSumDouble);
+    const RoundsOf rounds = topology(config.topology).rounds;
+    change_sum_ = make_all_reduce(context.node, &context.watch, rounds, group_of(context),
+                                  samples_ + kNorms, exact ? kSumExact : kSumDouble);
+    gather_ = make_all_reduce(context.node, &context.watch, rounds, group_of(context),
+                              gathered_.size(), kSumDouble);
   }
   if (!arithmetic()) return;
   columns_.emplace(*context.data.dataset, context.data.splits.train, own_);
