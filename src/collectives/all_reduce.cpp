@@ -16,7 +16,7 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kSlots = 8;  // half of what the fabric's queue between two nodes holds
+constexpr size_t kSlots = 16;  // as many pieces as the fabric's queue between two nodes holds
 
 std::vector<Transfer> segments_of(const std::vector<Transfer>& transfers, size_t element_bytes,
                                   const Endpoint& endpoint) {
@@ -234,13 +234,19 @@ class RoundsAllReduce : public AllReduce {
 // With more members there are more rounds to a block, so that blocks grow with them.
 constexpr size_t kMembersPerBlock = 4;
 
+size_t grown(size_t block_bytes, size_t members) {
+  return block_bytes * std::max(members, kMembersPerBlock) / kMembersPerBlock;
+}
+
 size_t block_bytes(const Endpoint& endpoint, const Group& group) {
-  size_t least = SIZE_MAX;
+  size_t least = kBlockBytes;
   for (const Rank rank : group.ranks) least = std::min(least, endpoint.block_bytes(rank));
-  return least * std::max(group.size(), kMembersPerBlock) / kMembersPerBlock;
+  return grown(least, group.size());
 }
 
 }  // namespace
+
+size_t most_under_way(size_t members) { return 2 * grown(kBlockBytes, members); }
 
 Rounds rounds_between(const Endpoint& endpoint, RoundsOf topology, const Group& group, size_t count,
                       size_t element_bytes) {

@@ -25,10 +25,13 @@ class AllReduce {
 // By messages, after these rounds. `watch` may be null: then phases are not timed.
 std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, Rounds rounds,
                                            const Reduction& reduction);
-// The same after the rounds of a topology, in blocks where that is faster.
+// The same after the rounds of a topology, in blocks where that is faster: only there, so that in a
+// ring floats may be added in another order on another fabric.
 std::unique_ptr<AllReduce> make_all_reduce(Node& node, Stopwatch* watch, RoundsOf topology,
                                            const Group& group, size_t count,
                                            const Reduction& reduction);
+// The most bytes of a buffer that are under way at once between so many members of one host.
+size_t most_under_way(size_t members);
 // The rounds that it runs.
 Rounds rounds_between(const Endpoint& endpoint, RoundsOf topology, const Group& group, size_t count,
                       size_t element_bytes);

@@ -8,8 +8,8 @@
 //    different tags or peers may overtake each other.
 //  - A send completes when its buffer may be reused. Up to kEagerBytes it completes without a
 //    posted receive; beyond that it may wait for one. For a peer that makes no Node calls a fabric
-//    of processes holds 32 messages, or 16 of kEagerBytes; between hosts what a connection buffers,
-//    2 of those at least. Further ones complete, in order, when it makes some.
+//    of processes holds 17 to 32 messages, or half as many of kEagerBytes; between hosts what a
+//    connection buffers, at least 2 of those. Further ones complete, in order, when it makes some.
 //  - A message larger than the receive's buffer completes the receive with kTruncated; nothing is
 //    written beyond the buffer. A shorter one completes it with its own size.
 //  - Every wait has a deadline. A wait that times out leaves its handle pending.
@@ -42,7 +42,8 @@
 namespace tutti {
 
 inline constexpr size_t kEagerBytes = size_t{64} << 10;
-inline constexpr size_t kBulkBytes = size_t{512} << 10;  // pieces of bulk between hosts
+inline constexpr size_t kBulkBytes = size_t{512} << 10;   // pieces of bulk between hosts
+inline constexpr size_t kBlockBytes = size_t{512} << 10;  // blocks of it within one
 
 enum class State { kPending, kDone, kTimedOut, kPeerLost, kCancelled, kTruncated };
 

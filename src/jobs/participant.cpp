@@ -72,7 +72,7 @@ class Participant {
       train();
       measure_test();
     } catch (const Error& error) {
-      log_.warn(error.what());
+      warn_of(error);
       if (diary_) diary_->end();
       finish_report();
       throw PartialResult{to_text(report_), with_step()};
@@ -85,6 +85,15 @@ class Participant {
   }
 
  private:
+  // A log that cannot be written must not hide why the node ends.
+  void warn_of(const Error& error) {
+    try {
+      log_.warn(error.what());
+    } catch (const DataError&) {
+      // the error itself is in the record
+    }
+  }
+
   void train() {
     const Job& job = stage_.job;
     const size_t count = stage_.architecture.parameter_count;

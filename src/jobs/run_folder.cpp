@@ -107,16 +107,23 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
   if (failed || access(folder.c_str(), W_OK) != 0)
     throw ConfigError("--out", fmt::format("{}: cannot be written: {}", folder,
                                            failed ? failed.message() : std::strerror(errno)));
-  remove_leftovers(folder);  // of a run that was killed before it had begun
+  // Of a run that was killed: what is half written, and logs, which are only ever added to.
+  remove_leftovers(folder);
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    const std::string file = entry.path().filename().string();
+    std::error_code kept;
+    if (file.starts_with("node-") && file.ends_with(".log")) fs::remove(entry.path(), kept);
+  }
   return folder;
 }
 
 void append_to_file(const std::string& path, std::string_view text) {
   std::FILE* file = std::fopen(path.c_str(), "ab");
-  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed)
-    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  int reason = file ? 0 : errno;
+  if (file && std::fwrite(text.data(), 1, text.size(), file) != text.size()) reason = errno;
+  if (file && std::fclose(file) != 0 && reason == 0) reason = errno;
+  if (reason != 0)
+    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
 }
 
 AppendFile::AppendFile(std::string path, std::string_view header)

@@ -205,7 +205,11 @@ class AllReduceStrategy : public Strategy {
       // What arrives waits in a scratch buffer until it is added.
       const double senders =
           config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
-      most.extra_memory = senders * static_cast<double>(count * element);
+      const bool one_host = plan.cluster.fabric == "process" && plan.cluster.remote == 0;
+      const size_t limit = one_host ? most_under_way(everyone.size()) : SIZE_MAX;
+      for (const Range bucket : buckets)
+        most.extra_memory +=
+            senders * static_cast<double>(std::min(bucket.size() * element, limit));
     }
     if (plan.task.deterministic) most.extra_memory += static_cast<double>(count * element);
     return most;

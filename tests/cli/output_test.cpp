@@ -153,32 +153,6 @@ TEST_F(Output, TrainPrintsOneObjectWithEveryKey) {
   }
 }
 
-// A simulated cluster is one process, which may not have a file open for each of its nodes.
-TEST_F(Output, EveryNodeOfALargeClusterWritesALog) {
-  train("large", {"cluster.fabric=virtual", "cluster.workers=150", "task.global_batch=150",
-                  "strategy.topology=butterfly"});
-  for (const int rank : {0, 64, 65, 149}) {
-    const std::string log = content_of(folder_ / fmt::format("large/node-{}.log", rank));
-    EXPECT_TRUE(has(log, fmt::format("rank {} of 150", rank))) << log;
-    EXPECT_TRUE(has(log, "done")) << log;
-  }
-}
-
-// What it logged before it died is what one wants to know.
-TEST_F(Output, ANodeThatIsStartedAgainGoesOnInItsLog) {
-  write_text(folder_ / "job.toml", small_job() +
-                                       "speed = \"10 MFLOP/s\"\n"
-                                       "detect = 0.05\n"
-                                       "[[cluster.faults]]\n"
-                                       "at = 0.003\nnodes = [2]\nrestart = 0.002\n");
-  train("again", {"cluster.fabric=virtual", "cluster.workers=4", "strategy={kind=\"gossip\"}",
-                  "strategy.mode=async", "task.epochs=20"});
-  const std::string log = content_of(folder_ / "again/node-2.log");
-  const size_t first = log.find("rank 2 of 4");
-  ASSERT_NE(first, std::string::npos) << log;
-  EXPECT_NE(log.find("rank 2 of 4", first + 1), std::string::npos) << log;
-}
-
 TEST_F(Output, VirtualRunsReplayExactly) {
   const Arguments sets = {"cluster.fabric=virtual", "cluster.workers=3", "task.model=mlp"};
   json first = train("first", sets), second = train("second", sets);

@@ -40,7 +40,7 @@ const FabricUnderTest& fabric_under_test() {
         return std::make_unique<testing_support::JoinedFabric>(roles, process);
       },
       false,
-      32,
+      17,
       2,  // the kernel buffers no more for a connection
       [](Node&) { raise(SIGKILL); },
       [](Node&) {

@@ -39,8 +39,8 @@ const FabricUnderTest& fabric_under_test() {
         return make_process_fabric(roles, process);
       },
       true,
-      32,
-      16,
+      17,
+      8,
       [](Node&) { raise(SIGKILL); },
       [](Node&) {
         ++restarts_wanted();

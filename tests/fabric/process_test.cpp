@@ -23,8 +23,8 @@ const FabricUnderTest& fabric_under_test() {
                                    process);
       },
       true,
-      32,
-      16,
+      17,
+      8,
       [](Node&) { raise(SIGKILL); },
       nullptr,
   };

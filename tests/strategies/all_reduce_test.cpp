@@ -49,7 +49,7 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
   std::unique_ptr<AllReduce> direct;
   if (window) direct = make_direct_all_reduce(node, nullptr, *window, kSumInt64);
   std::vector<size_t> counts = {0, 1, n - 1, n, n + 1, 10007};
-  if (entry.rounds && n <= 4) counts.push_back(300'007);  // in several pieces
+  if (entry.rounds && n <= 6) counts.push_back(300'007);  // in several pieces, and blocks
   for (const size_t count : counts) {
     std::vector<int64_t> own(window ? 0 : count);
     const std::span<int64_t> data =

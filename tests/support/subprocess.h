@@ -37,6 +37,7 @@ struct SubprocessOptions {
   int err = -1;                               // standard error
   rlim_t file_size = RLIM_INFINITY;           // a longer file fails as on a full disk
   rlim_t address_space = RLIM_INFINITY;       // more memory cannot be had
+  rlim_t open_files = RLIM_INFINITY;          // nor more files at a time
   std::string program = TUTTI_PROGRAM;        // what is run
 };
 
@@ -120,6 +121,8 @@ class Subprocess {
     }
     const rlimit space{options.address_space, options.address_space};
     if (options.address_space != RLIM_INFINITY) setrlimit(RLIMIT_AS, &space);
+    const rlimit files{options.open_files, options.open_files};
+    if (options.open_files != RLIM_INFINITY) setrlimit(RLIMIT_NOFILE, &files);
     execv(argv[0], argv.data());
     _exit(127);
   }

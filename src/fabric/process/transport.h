@@ -52,7 +52,7 @@ class Transport {
   // stream of small pieces takes three quarters of the time of one copy out of the sender's memory.
   size_t piece_bytes(Rank rank) const { return near(rank) ? kEagerBytes : kBulkBytes; }
   // Half of a second-level cache, as they are today.
-  size_t block_bytes(Rank rank) const { return near(rank) ? size_t{512} << 10 : 0; }
+  size_t block_bytes(Rank rank) const { return near(rank) ? kBlockBytes : 0; }
 
   void progress();
   bool arm();  // false: there is something to do already

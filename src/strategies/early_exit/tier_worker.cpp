@@ -32,7 +32,7 @@ TierWorker::TierWorker(Context& context, const Tiers& tiers)
                       .index = static_cast<size_t>(context.node.endpoint().rank()),
                       .racks = {}};
     device_gradients_ = Buffer<float>(count);
-    device_sum_ = make_all_reduce(context.node, &context.watch, ring, group, count, kSumFloat);
+    device_sum_ = make_all_reduce(context.node, &context.watch, ring(group, count), kSumFloat);
   }
 }
 

@@ -60,8 +60,8 @@ void ShardSums::reduce(std::span<float> values, const Reduction& reduction) {
   charge();
   auto& all_reduce = reductions_[{&reduction, values.size()}];
   if (!all_reduce)
-    all_reduce = make_all_reduce(context_.node, &context_.watch, topology_.rounds, group_,
-                                 values.size(), reduction);
+    all_reduce = make_all_reduce(context_.node, &context_.watch,
+                                 topology_.rounds(group_, values.size()), reduction);
   try {
     all_reduce->start(writable_bytes_of(values), tag_);
     all_reduce->finish();

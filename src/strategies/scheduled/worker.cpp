@@ -15,10 +15,11 @@ namespace {
 constexpr size_t kNorms = 2;
 constexpr double kNearOptimum = 1e-4;  // of the objective
 
-Group group_of(const Context& context) {
-  return {.ranks = context.members,
-          .index = static_cast<size_t>(context.node.endpoint().rank()),
-          .racks = {}};
+Rounds rounds_among(const Context& context, const std::string& name, size_t count) {
+  Group group{.ranks = context.members,
+              .index = static_cast<size_t>(context.node.endpoint().rank()),
+              .racks = {}};
+  return topology(name).rounds(group, count);
 }
 
 }  // namespace
@@ -42,11 +43,11 @@ CoordinateWorker::CoordinateWorker(Context& context, const ScheduledConfig& conf
     exact_change_.resize(samples_ + kNorms);
   }
   if (context.members.size() > 1) {
-    const RoundsOf rounds = topology(config.topology).rounds;
-    change_sum_ = make_all_reduce(context.node, &context.watch, rounds, group_of(context),
-                                  samples_ + kNorms, exact ? kSumExact : kSumDouble);
-    gather_ = make_all_reduce(context.node, &context.watch, rounds, group_of(context),
-                              gathered_.size(), kSumDouble);
+    change_sum_ = make_all_reduce(context.node, &context.watch,
+                                  rounds_among(context, config.topology, samples_ + kNorms),
+                                  exact ? kSumExact : kSumDouble);
+    gather_ = make_all_reduce(context.node, &context.watch,
+                              rounds_among(context, config.topology, gathered_.size()), kSumDouble);
   }
   if (!arithmetic()) return;
   columns_.emplace(*context.data.dataset, context.data.splits.train, own_);
