@@ -23,7 +23,7 @@ TEST_F(Limits, JobsTooLargeForThisMachineAreRefused) {
   for (const std::string command : {"check", "train"}) {
     const Ended ended = run_tutti({command, "job.toml", "--set", huge}, {.folder = folder_.path()});
     EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.out;
-    for (const char* part : {"job.toml:15:", "2 workers", "need 24 TB (12 TB each)",
+    for (const char* part : {"job.toml:15:", "2 workers", "need 16 TB (8 TB each)",
                              "of this machine", "fewer cluster.workers"})
       EXPECT_TRUE(has(ended.err, part)) << ended.err;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
