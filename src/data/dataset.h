@@ -1,7 +1,9 @@
 // Samples to learn from: a table of features with a label or a target each, and how they are split.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +32,8 @@ struct Batch {
   size_t size() const { return samples.size(); }
 };
 
+using VisitBytes = std::function<void(std::span<const std::byte>)>;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -44,6 +48,9 @@ class Dataset {
   virtual std::shared_ptr<const Dataset> with_sparse_rows() const { return nullptr; }
   // Values of a sample that are not zero, on average; 0: not known.
   virtual double values_per_sample() const { return 0; }
+  // Hands over all that samples and answers are made of, as bytes, in an order that is the same for
+  // equal data: what is kept in memory where that is less than what is gathered.
+  virtual void visit_contents(const VisitBytes& visit) const;
   // What the classes are called, in the order of their numbers.
   virtual std::vector<std::string> class_names() const {
     std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
@@ -45,6 +46,12 @@ class Series : public Dataset {
     }
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    const std::array<size_t, 2> reach = {context_, horizon_};
+    visit(std::as_bytes(std::span(reach)));
+    visit(std::as_bytes(std::span(values_)));
+    visit(std::as_bytes(std::span(targets_)));
+  }
   size_t memory_bytes() const override {
     return (values_.size() + targets_.size()) * sizeof(float);
   }

@@ -36,6 +36,13 @@ class SparseTable : public Dataset {
       gather_dense(samples, batch.features);
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    visit(std::as_bytes(std::span(content_->rows.begins)));
+    visit(std::as_bytes(std::span(content_->rows.columns)));
+    visit(std::as_bytes(std::span(content_->rows.values)));
+    visit_answers(content_->answers, visit);
+  }
+
   size_t memory_bytes() const override {
     const auto& [width, rows, answers] = *content_;
     return rows.begins.size() * sizeof(size_t) +

@@ -29,6 +29,11 @@ class Standardised : public Dataset {
     return plain_->memory_bytes() + features_.size() * sizeof(Feature);
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    plain_->visit_contents(visit);
+    visit(std::as_bytes(std::span(features_)));
+  }
+
   void gather(std::span<const uint32_t> samples, Batch& batch) const override {
     plain_->gather(samples, batch);
     for (size_t begin = 0; begin < batch.features.size(); begin += features_.size())

@@ -47,6 +47,12 @@ class Table : public Dataset {
     }
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    visit(std::as_bytes(std::span(features_)));
+    visit(std::as_bytes(std::span(&scaling_, 1)));
+    visit_answers(answers_, visit);
+  }
+
   size_t memory_bytes() const override {
     return features_.size() * sizeof(T) + answers_.labels.size() * sizeof(int32_t) +
            answers_.targets.size() * sizeof(float);
@@ -73,6 +79,11 @@ void gather_answers(const Answers& answers, std::span<const uint32_t> samples, B
     else
       batch.targets[i] = answers.targets[samples[i]];
   }
+}
+
+void visit_answers(const Answers& answers, const VisitBytes& visit) {
+  visit(std::as_bytes(std::span(answers.labels)));
+  visit(std::as_bytes(std::span(answers.targets)));
 }
 
 size_t elements_of(const std::vector<int64_t>& shape) {

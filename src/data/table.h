@@ -17,6 +17,9 @@ struct Answers {
 // The answers of these samples, into `batch`.
 void gather_answers(const Answers& answers, std::span<const uint32_t> samples, Batch& batch);
 
+// All of them, as Dataset::visit_contents hands them over.
+void visit_answers(const Answers& answers, const VisitBytes& visit);
+
 std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vector<float> features,
                                           Answers answers);
 

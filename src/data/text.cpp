@@ -35,6 +35,9 @@ class Text : public Dataset {
     }
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    visit(std::as_bytes(std::span(codes_)));
+  }
   size_t memory_bytes() const override { return codes_.size(); }
 
  private:

@@ -35,6 +35,9 @@ class Tokens : public Dataset {
     }
   }
 
+  void visit_contents(const VisitBytes& visit) const override {
+    visit(std::as_bytes(std::span(text_.codes)));
+  }
   size_t memory_bytes() const override { return text_.codes.size(); }
 
  private:

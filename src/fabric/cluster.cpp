@@ -77,6 +77,11 @@ void visit(Visitor& v, ClusterConfig& c) {
   if (c.fabric != "virtual") return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
   v.field("speed_factors", c.speed_factors, kPositive, "per worker, relative to `speed`");
+  v.quantity("step_overhead", c.step_overhead_s, Unit::kSeconds,
+             "fixed cost of a pass over a batch, at a `speed` of 20 GFLOP/s; a slower core takes "
+             "longer in proportion");
+  v.quantity("layer_overhead", c.layer_overhead_s, Unit::kSeconds,
+             "fixed cost of each layer of a pass, forward and backward, at the same speed");
   v.quantity("memory", c.memory_bytes, Unit::kBytes, "memory of a host");
   v.field("memory_factors", c.memory_factors, kPositive, "per worker, relative to `memory`");
   v.quantity("memory_bandwidth", c.memory_bandwidth, Unit::kBytesPerSecond,
@@ -177,6 +182,11 @@ int64_t most_threads(const ClusterConfig& c) {
 
 double speed_of(const ClusterConfig& c, int64_t node) {
   return c.speed_flops * speed_factor_of(c, node) * static_cast<double>(threads_of(c, node));
+}
+
+double overhead_of(const ClusterConfig& c, int64_t node, double passes, double layers) {
+  const double here = kReferenceFlops / (c.speed_flops * speed_factor_of(c, node));
+  return here * (passes * c.step_overhead_s + layers * c.layer_overhead_s);
 }
 
 double memory_of(const ClusterConfig& c, int64_t node) {

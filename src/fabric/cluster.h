@@ -29,6 +29,10 @@ struct FaultConfig {
   double duration_s = 0;       // link_down, partition: heals after this long; 0: never
 };
 
+// Overheads are declared for a core that runs the reference kernel (jobs/reference_kernel.h) at this
+// speed, and normalised times are those of such cores.
+inline constexpr double kReferenceFlops = 20e9;
+
 struct ClusterConfig {
   std::string fabric = "process";
   int64_t workers = 2;
@@ -45,6 +49,11 @@ struct ClusterConfig {
   // The rest describes a virtual cluster.
   double speed_flops = 20e9;          // of one core
   std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1
+  // What a pass over a batch takes before its first sample counts, and each of its layers, forward
+  // or backward, for calls and small allocations: at the reference speed, of one thread. The
+  // defaults are what `tutti bench overhead` found (docs/definitions.md).
+  double step_overhead_s = 10e-6;
+  double layer_overhead_s = 5e-6;
   double memory_bytes = 8e9;
   std::vector<double> memory_factors;  // per node, relative to `memory`; empty: all 1
   double memory_bandwidth = 10e9;      // bytes per second, for sums and optimizer updates
@@ -78,6 +87,9 @@ double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
 int64_t most_threads(const ClusterConfig& config);            // of any worker
 double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
+// Seconds that it takes to begin so many passes over a batch and to call so many layers. A core that
+// is half as fast takes twice as long, threads do not help.
+double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
 double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 
 // Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they

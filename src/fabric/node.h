@@ -141,10 +141,13 @@ class Endpoint {
   virtual std::vector<uint64_t> bytes_by_peer() const = 0;
 };
 
-// What a computation costs: floating-point operations and bytes of memory moved.
+// What a computation costs: floating-point operations, bytes of memory moved, and what it takes to
+// begin: passes over a batch, and layers that such a pass runs, forward or backward.
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
+  double passes = 0;
+  double layers = 0;
 };
 
 class Clock {

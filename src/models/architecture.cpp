@@ -90,10 +90,11 @@ std::vector<size_t> Architecture::cuts() const {
 // Walks backward: the work since the layer above with parameters leads to this layer's gradients.
 // A range that covers a layer in part takes that part of its work, so that the work of disjoint
 // ranges always adds up to the whole.
-double Architecture::backward_flops(Range range) const {
+template <typename Cost>
+double Architecture::backward_share(Range range, const Cost& cost) const {
   double sum = 0, pending = 0, last_share = 0;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    pending += 2 * layer->flops;
+    pending += cost(*layer);
     if (layer->parameters.empty()) continue;
     const Range own = parameters_of(*this, *layer);
     last_share = static_cast<double>(overlap(own, range)) / static_cast<double>(own.size());
@@ -101,6 +102,14 @@ double Architecture::backward_flops(Range range) const {
     pending = 0;
   }
   return sum + pending * last_share;  // layers below the first parameters
+}
+
+double Architecture::backward_flops(Range range) const {
+  return backward_share(range, [](const Layer& layer) { return 2 * layer.flops; });
+}
+
+double Architecture::backward_layers(Range range) const {
+  return backward_share(range, [](const Layer&) { return 1.0; });
 }
 
 std::vector<Range> Architecture::trained() const { return ranges(false); }

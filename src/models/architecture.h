@@ -157,6 +157,8 @@ struct Architecture {
   // FLOPs, for one sample, of the backward pass that makes the gradients in `range` ready; the
   // ranges reported by Model::gradient partition the backward pass.
   double backward_flops(Range range) const;
+  // Layers of that part of the backward pass; all ranges together have every layer.
+  double backward_layers(Range range) const;
   size_t rows() const { return row_width ? parameter_count / row_width : 0; }
   // Ranges of the flat buffer that are trained, and those of running statistics; neighbours as one.
   std::vector<Range> trained() const;
@@ -164,6 +166,8 @@ struct Architecture {
 
  private:
   std::vector<Range> ranges(bool running) const;
+  template <typename Cost>
+  double backward_share(Range range, const Cost& cost) const;
 };
 
 // The ranges in which Model::gradient reports gradients, in that order: one for each layer with

@@ -252,11 +252,14 @@ Architecture shard_of(const Architecture& whole, size_t index, size_t count) {
 std::vector<ShardSum> forward_sums(const Architecture& shard) {
   std::vector<ShardSum> sums;
   double flops = 0;
+  size_t layers = 0;
   for (size_t i = 0; i < shard.layers.size(); ++i) {
     const Layer& layer = shard.layers[i];
     if (layer.kind == LayerKind::kCombine)
-      sums.push_back({i, static_cast<size_t>(elements(layer.output)), std::exchange(flops, 0)});
+      sums.push_back({i, static_cast<size_t>(elements(layer.output)), std::exchange(flops, 0),
+                      std::exchange(layers, 0)});
     flops += layer.flops;
+    ++layers;
   }
   return sums;
 }
@@ -267,11 +270,14 @@ std::vector<ShardSum> backward_sums(const Architecture& shard) {
     while (shard.layers[first].parameters.empty()) ++first;
   std::vector<ShardSum> sums;
   double flops = 0;
+  size_t layers = 0;
   for (size_t i = shard.layers.size(); i-- > first;) {
     const Layer& layer = shard.layers[i];
     flops += 2 * layer.flops;
+    ++layers;
     if (layer.kind == LayerKind::kSpread)
-      sums.push_back({i, static_cast<size_t>(elements(layer.output)), std::exchange(flops, 0)});
+      sums.push_back({i, static_cast<size_t>(elements(layer.output)), std::exchange(flops, 0),
+                      std::exchange(layers, 0)});
   }
   return sums;
 }

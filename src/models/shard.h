@@ -41,11 +41,12 @@ std::vector<size_t> shard_cuts(const Architecture& whole, size_t shards);
 Architecture shard_of(const Architecture& whole, size_t index, size_t count);
 
 // A sum over shards within a pass of a shard: behind which layer, over how many values for each
-// sample, and after how much arithmetic since the one before.
+// sample, and after how much arithmetic and how many layers since the one before.
 struct ShardSum {
   size_t layer = 0;
   size_t values = 0;
   double flops = 0;
+  size_t layers = 0;
 };
 std::vector<ShardSum> forward_sums(const Architecture& shard);
 // Of the first stage without those below its first parameters, where nobody needs a gradient.

@@ -176,7 +176,7 @@ class AllReduceStrategy : public Strategy {
     const double equal = Strategy::memory_bytes(plan);
     if (!config_.balance || plan.task.deterministic) return equal;
     const auto batch = static_cast<double>(plan.task.global_batch);
-    const double more = std::ceil(batch * Balance::largest_share(plan.cluster)) -
+    const double more = std::ceil(Balance::most_samples(plan) - 1e-6) -
                         std::ceil(batch / static_cast<double>(plan.cluster.workers));
     return equal + more * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture));
   }

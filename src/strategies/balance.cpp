@@ -35,17 +35,37 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
   return part;
 }
 
-double Balance::largest_share(const ClusterConfig& cluster) {
-  double sum = 0, most = 0;
+// All take as long: what it takes to begin, and what each sample takes.
+double Balance::most_samples(const Plan& plan) {
+  const ClusterConfig& cluster = plan.cluster;
+  struct Pace {
+    double begin_s, sample_s;
+  };
+  std::vector<Pace> paces;
+  const auto layers = 2 * static_cast<double>(plan.architecture.layers.size());
   for (int64_t node = 0; node < cluster.workers; ++node) {
-    double speed = speed_of(cluster, node);
+    double slowness = 1;
     for (const StragglerConfig& straggler : cluster.stragglers)
       if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
-        speed /= straggler.factor;
-    sum += speed;
-    most = std::max(most, speed);
+        slowness *= straggler.factor;
+    paces.push_back({slowness * overhead_of(cluster, node, 1, layers),
+                     slowness * plan.architecture.training_flops() / speed_of(cluster, node)});
   }
-  return most / sum;
+  const auto batch = static_cast<double>(plan.task.global_batch);
+  const auto done_in = [&](const Pace& pace, double step_s) {
+    return std::clamp((step_s - pace.begin_s) / pace.sample_s, 1.0, batch);
+  };
+  double low_s = 0, high_s = INFINITY;
+  for (const Pace& pace : paces) high_s = std::min(high_s, pace.begin_s + batch * pace.sample_s);
+  for (int i = 0; i < 60; ++i) {  // halving comes as near as a double can tell
+    const double step_s = (low_s + high_s) / 2;
+    double done = 0;
+    for (const Pace& pace : paces) done += done_in(pace, step_s);
+    (done < batch ? low_s : high_s) = step_s;
+  }
+  double most = 0;
+  for (const Pace& pace : paces) most = std::max(most, done_in(pace, high_s));
+  return most;
 }
 
 Balance::Balance(Context& context)

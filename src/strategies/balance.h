@@ -21,8 +21,9 @@ class Balance {
   static constexpr uint64_t kStepsBetween = 4;
   // The first measurement counts in full.
   static constexpr int64_t kSettlingSteps = 2 * kStepsBetween;
-  // Of the fastest worker, as far as the cluster's description tells the speeds.
-  static double largest_share(const ClusterConfig& cluster);
+  // Samples of a batch that come to the fastest worker, as far as the cluster's description tells
+  // the speeds.
+  static double most_samples(const Plan& plan);
 
   explicit Balance(Context& context);
 

@@ -26,20 +26,22 @@ constexpr double kMostLoss = 1e25;
 // Layers whose parameters are there are charged together, as when all are.
 void charge_forward(Context& context, double samples, LateParameters* late) {
   const Architecture& architecture = context.model.architecture();
-  double flops = 0;
+  Work work{.flops = 0, .memory_bytes = 0, .passes = 1, .layers = 0};
   const auto charge = [&] {
-    context.node.clock().charge({.flops = samples * std::exchange(flops, 0), .memory_bytes = 0});
+    if (samples > 0 && (work.passes > 0 || work.layers > 0))
+      context.node.clock().charge(std::exchange(work, {}));
   };
   for (const Layer& layer : architecture.layers) {
     if (late && !layer.parameters.empty()) {
       const Range range{architecture.parameters[layer.parameters.front()].range.begin,
                         architecture.parameters[layer.parameters.back()].range.end};
       if (!late->has(range)) {
-        if (flops > 0) charge();
+        charge();
         late->await(range);
       }
     }
-    flops += layer.flops;
+    work.flops += samples * layer.flops;
+    ++work.layers;
   }
   charge();
 }
@@ -62,6 +64,21 @@ double gradient_of_late(Context& context, const Batch& batch, float scale,
 
 }  // namespace
 
+Work forward_work(const Architecture& architecture, size_t samples) {
+  if (samples == 0) return {};
+  return {.flops = static_cast<double>(samples) * architecture.forward_flops(),
+          .memory_bytes = 0,
+          .passes = 1,
+          .layers = static_cast<double>(architecture.layers.size())};
+}
+
+Work backward_work(const Architecture& architecture, size_t samples) {
+  Work work = forward_work(architecture, samples);
+  work.flops *= 2;
+  work.passes = 0;
+  return work;
+}
+
 double compute_gradient(Context& context, const Batch& batch, float scale,
                         const Model::Ready& ready, LateParameters* late) {
   PhaseScope scope(context.watch, Phase::kCompute);
@@ -78,7 +95,11 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
   if (!late) charge_forward(context, samples, nullptr);
   const Architecture& architecture = context.model.architecture();
   for (const Range range : ranges) {
-    clock.charge({.flops = samples * architecture.backward_flops(range), .memory_bytes = 0});
+    if (samples > 0)
+      clock.charge({.flops = samples * architecture.backward_flops(range),
+                    .memory_bytes = 0,
+                    .passes = 0,
+                    .layers = architecture.backward_layers(range)});
     ready(range);
   }
   return loss;
@@ -116,9 +137,7 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
       context.data.dataset->gather(part, batch);
       add_evaluation(sums, context.model.evaluate(batch));
     }
-    clock.charge(
-        {.flops = static_cast<double>(part.size()) * context.model.architecture().forward_flops(),
-         .memory_bytes = 0});
+    clock.charge(forward_work(context.model.architecture(), part.size()));
   }
   return sums;
 }

@@ -7,6 +7,11 @@
 
 namespace tutti {
 
+// What the passes over a batch cost; nothing where it is empty. The fixed cost of a gradient belongs
+// to its forward pass.
+Work forward_work(const Architecture& architecture, size_t samples);
+Work backward_work(const Architecture& architecture, size_t samples);
+
 // Parameters that are still on their way when a forward pass begins.
 class LateParameters {
  public:

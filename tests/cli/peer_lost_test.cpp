@@ -148,6 +148,37 @@ TEST(FederatedAveraging, GoesOnWithoutAWorkerAndEndsWithoutItsServer) {
   run.expect_nothing_left();
 }
 
+// Kills the node that was forked as the `index`-th, so long after that.
+Ended train_with_early_kill(const Arguments& settings, size_t index, double delay_s) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", endless_job());
+  Arguments arguments = {"train", "job.toml", "--out", "run", "--quiet"};
+  for (const std::string& setting : settings) arguments = arguments + Arguments{"--set", setting};
+  Subprocess process(arguments, SubprocessOptions{.folder = folder.path()});
+  std::vector<pid_t> nodes;
+  const auto forked = [&] { return (nodes = children_of(process.pid())).size() > index; };
+  EXPECT_TRUE(eventually(forked, 30)) << process.err();
+  sleep_s(delay_s);
+  if (nodes.size() > index) kill(nodes[index], SIGKILL);
+  return process.wait(30);
+}
+
+// Before it has met the others, or while they connect to it; process_test tries many moments.
+TEST(KilledAtItsStart, EndsTheRunOrIsGoneOnWithout) {
+  const Ended lost = train_with_early_kill({}, 1, 0.002);
+  EXPECT_FALSE(lost.late);
+  EXPECT_EQ(lost.exit_code, kExitPeerLost) << lost.err;
+  EXPECT_TRUE(has(lost.err, "lost rank 1")) << lost.err;
+  EXPECT_TRUE(has(lost.err, "rank 1 was killed")) << lost.err;
+  for (const char* kind : {"parameter_server", "federated_averaging"}) {
+    const Ended done = train_with_early_kill({"strategy.kind=" + std::string(kind),
+                                              "task.epochs=1", "task.max_steps=20"},
+                                             1, 0);
+    EXPECT_FALSE(done.late) << kind;
+    EXPECT_EQ(done.exit_code, kExitDone) << kind << ": " << done.err;
+  }
+}
+
 // The nodes become ours when their launcher dies, so that they can be reaped.
 TEST(LauncherKilled, TakesItsNodesAlong) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -95,6 +95,64 @@ TEST(Process, SurvivorsOfAKillNoticeAndGoOn) {
   }
 }
 
+// Forks are counted, and the one that makes `victim` is given so long to live.
+struct EarlyDeath {
+  int forks = 0;
+  int victim = -1;
+  double after_s = 0;
+};
+EarlyDeath& early_death() {
+  static EarlyDeath* plan = [] {
+    pthread_atfork([] { ++early_death().forks; }, nullptr,
+                   [] {
+                     const EarlyDeath& now = early_death();
+                     if (now.forks != now.victim + 1) return;
+                     if (now.after_s <= 0) raise(SIGKILL);
+                     die_after(now.after_s);
+                   });
+    return new EarlyDeath;
+  }();
+  return *plan;
+}
+
+std::string notice_early_death(Node& node, Rank victim) {
+  Endpoint& endpoint = node.endpoint();
+  const Rank self = endpoint.rank();
+  std::vector<std::byte> buffer(8);
+  // All hear of it as an event, ...
+  const auto event = next_event(node);
+  IN_BODY(event && event->kind == MemberEvent::Kind::kLost && event->rank == victim);
+  IN_BODY(!node.membership().alive(victim));
+  // ... can go on without it, ...
+  for (Rank peer = 0; peer < endpoint.size(); ++peer)
+    if (peer != self && peer != victim) IN_BODY(tell(node, peer, 1));
+  for (Rank peer = 0; peer < endpoint.size(); ++peer)
+    if (peer != self && peer != victim) IN_BODY(hear(node, peer, 1));
+  Handle from_it = endpoint.receive(victim, user_tag(2), buffer);
+  IN_BODY(endpoint.wait(from_it, kLong_s).state == State::kPeerLost);
+  // ... and name it as the reason where they cannot.
+  node.membership().end_waits_on_any_loss(true);
+  Handle from_any = endpoint.receive(kAnyRank, user_tag(2), buffer);
+  const Completion completion = endpoint.wait(from_any, kLong_s);
+  IN_BODY(completion.state == State::kPeerLost && completion.peer == victim);
+  return kOk;
+}
+
+// A node can die before it has met anybody, while the others connect to it, and before they exist.
+TEST(Process, ADeathAtTheVeryStartIsHeardOfByAll) {
+  constexpr int kNodes = 4;
+  for (int repetition = 0; repetition < 45; ++repetition) {
+    const Rank victim = repetition % 3;
+    early_death() = {0, victim, 0.001 * (repetition / 3)};
+    const auto outcomes =
+        run_nodes(kNodes, [&](Node& node) { return notice_early_death(node, victim); });
+    early_death().victim = -1;
+    for (Rank rank = 0; rank < kNodes; ++rank)
+      rank == victim ? expect_lost(outcomes, rank) : expect_ok(outcomes, rank);
+    ASSERT_FALSE(testing::Test::HasFailure()) << "repetition " << repetition;
+  }
+}
+
 // What a dead peer leaves behind must not keep the others awake.
 TEST(Process, AnIdleSurvivorUsesNoProcessor) {
   const auto outcomes = run_nodes(3, [](Node& node) -> std::string {
@@ -267,6 +325,35 @@ TEST(Process, AFailedNodeIsLostToTheOthers) {
   });
   expect_ok(outcomes, 0);
   EXPECT_EQ(outcomes[1].error, "a bug");
+}
+
+// It neither dies nor goes on; one that computes for longer than the timeout is not taken for it.
+TEST(Process, AStoppedNodeIsLostByTheDeadline) {
+  ConformanceOptions options;
+  options.timeout_s = 1.5;
+  const auto outcomes = run_nodes(
+      3,
+      [](Node& node) -> std::string {
+        const Rank self = node.endpoint().rank();
+        if (self == 2) {
+          compute(node, 2 * node.timeout_s());
+          return kOk;
+        }
+        for (int step = 0; step < 3; ++step) node.clock().begin_step();
+        if (self == 1) raise(SIGSTOP);
+        std::vector<std::byte> buffer(8);
+        Handle handle = node.endpoint().receive(1, user_tag(1), buffer);
+        const Completion completion = node.endpoint().wait(handle, kLong_s);
+        IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
+        return kOk;
+      },
+      options);
+  expect_ok(outcomes, 0);
+  expect_lost(outcomes, 1);
+  expect_ok(outcomes, 2);
+  EXPECT_EQ(outcomes[1].exit_code, kExitPeerLost);
+  EXPECT_NE(outcomes[1].error.find("rank 1 was stopped for 1.5 s, in step 3"), std::string::npos)
+      << outcomes[1].error;
 }
 
 // Ctrl-C reaches the whole group: the nodes leave it to the launcher. One that makes no Node calls

@@ -37,6 +37,27 @@ TEST(VirtualCosts, EachWorkerMayHaveItsOwnNumberOfThreads) {
     EXPECT_NEAR(run.number(rank), expected[rank], 1e-9) << rank;
 }
 
+// Half as fast a core takes twice as long, a straggler its factor; threads do not help.
+TEST(VirtualCosts, OverheadsFollowTheCore) {
+  ClusterConfig config = virtual_cluster(3);
+  config.threads = 4;
+  config.step_overhead_s = 1e-3;
+  config.layer_overhead_s = 1e-4;
+  config.speed_factors = {1, 0.5, 1};
+  StragglerConfig straggler;
+  straggler.node = 2;
+  straggler.factor = 3;
+  config.stragglers = {straggler};
+  const VirtualRun run = simulate(config, [](Node& node) {
+    node.clock().charge({.flops = 0, .memory_bytes = 0, .passes = 2, .layers = 5});
+    return exact(node.clock().busy_s());
+  });
+  const double here = kReferenceFlops / config.speed_flops * (2 * 1e-3 + 5 * 1e-4);
+  EXPECT_NEAR(run.number(0), here, 1e-12);
+  EXPECT_NEAR(run.number(1), 2 * here, 1e-12);
+  EXPECT_NEAR(run.number(2), 3 * here, 1e-12);
+}
+
 double charge_at(const StragglerConfig& straggler, double at_s, double work_s, size_t rank = 0) {
   ClusterConfig config = virtual_cluster(2);
   config.stragglers = {straggler};

@@ -1,6 +1,7 @@
 // Faults of the virtual cluster, and deadlocks.
 #include "core/random.h"
 #include "tests/fabric/virtual_cluster.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -217,7 +218,7 @@ std::string verdict(const NodeOutcome& outcome) {
 
 TEST(VirtualFaults, EveryScheduleEndsInAStatedOutcome) {
   int troubled = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < seeds(200, 2000); ++seed) {
     Random random(seed, Stream::kFault);
     const int nodes = 2 + static_cast<int>(random.below(7));
     ClusterConfig config = virtual_cluster(nodes);

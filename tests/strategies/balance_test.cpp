@@ -52,6 +52,8 @@ Settings one_slow_worker_of_four(double factor) {
       "cluster.fabric=virtual",
       "cluster.workers=4",
       "cluster.speed=1 MFLOP/s",
+      "cluster.step_overhead=0",  // it does not depend on shares
+      "cluster.layer_overhead=0",
       "cluster.bandwidth=100 Gbit/s",
       "cluster.latency=1 us",
       "cluster.stragglers=[{kind=\"constant\", node=2, factor=" + std::to_string(factor) + "}]"};
@@ -108,6 +110,8 @@ TEST(Balance, TheFastestNeedMoreMemory) {
                          "task.global_batch=560",
                          "cluster.fabric=virtual",
                          "cluster.workers=8",
+                         "cluster.step_overhead=0",
+                         "cluster.layer_overhead=0",
                          "cluster.speed_factors=[1, 1, 1, 0.5, 1, 1, 0.5, 1]"};
   const auto memory = [&](const Settings& more) {
     Job job = load_job("", task + more);

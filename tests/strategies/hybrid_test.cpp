@@ -95,6 +95,7 @@ TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
     const int workers = std::stoi(shape[0]) * std::stoi(shape[1]) * std::stoi(shape[2]);
     return load_job("", deep_task() + hybrid(shape[0], shape[1], shape[2], workers, "virtual") +
                             Settings{"cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=20",
+                                     "cluster.step_overhead=0", "cluster.layer_overhead=0",
                                      "cluster.detect=0.05"});
   });
 }

@@ -51,6 +51,9 @@ class Board {
   // How many offers of `rank` were taken: it need not look at each while this stays the same.
   std::atomic<uint32_t>& taken(Rank rank) { return seats_[rank].taken; }
 
+  // How many steps the node has begun, for who wants to say what it was doing.
+  std::atomic<uint64_t>& steps(Rank rank) { return seats_[rank].steps; }
+
   // Where the node last ran, plus one; 0 when not known.
   std::atomic<int>& core_of(Rank rank) { return seats_[rank].core; }
 
@@ -72,6 +75,7 @@ class Board {
     std::atomic<uint32_t> taken{0};
     std::atomic<uint32_t> asleep{0};
     std::atomic<int> core{0};
+    std::atomic<uint64_t> steps{0};
   };
 
   int nodes_;

@@ -110,7 +110,10 @@ void Channel::connect(const std::string& address) {
   params.address = reinterpret_cast<const ucp_address_t*>(address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = ignore_error;
-  check_ucx(ucp_ep_create(worker_, &params, &endpoint_), "ucp_ep_create", peer_);
+  const ucs_status_t status = ucp_ep_create(worker_, &params, &endpoint_);
+  if (status == UCS_OK) return;
+  endpoint_ = nullptr;
+  failure_ = std::string("UCX: ucp_ep_create: ") + ucs_status_string(status);
 }
 
 void Channel::close() {

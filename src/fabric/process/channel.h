@@ -53,8 +53,11 @@ class Channel {
   ucp_worker_h worker() const { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   std::string address() const;
+  // Fails for an address whose owner has died meanwhile: then it stays unconnected, and the
+  // launcher will say that the peer is lost. What UCX said is in failure(), should it not.
   void connect(const std::string& address);
   bool connected() const { return endpoint_ != nullptr; }
+  const std::string& failure() const { return failure_; }
   // Between hosts: the other side has connected to us too, and said so.
   bool greeted() const { return greeted_; }
   void set_greeted() { greeted_ = true; }
@@ -85,6 +88,7 @@ class Channel {
   ucp_ep_h endpoint_ = nullptr;
   void* standing_receive_ = nullptr;
   int event_fd_ = -1;
+  std::string failure_;
   bool greeted_ = false;
   size_t pushed_ = 0;
   bool closed_ = false;

@@ -21,7 +21,8 @@ namespace tutti::process {
 struct ControlMessage {
   enum class Type : uint8_t {
     kHello = 1,  // node: I am up. rank, incarnation
-    kWelcome,    // launcher, first message to a node: body = Roster, number = losses so far
+    kWelcome,    // launcher, first message to a node: body = Roster, number = losses that
+                 // were made good; those that were not follow as kLost
     kAddress,    // node -> node, by way of the launcher: connect to this. rank = the other side,
                  // incarnation = of the node it is from, number = of the node it is for,
                  // body = a sealed address; once for each incarnation of each peer
@@ -38,7 +39,8 @@ struct ControlMessage {
                  // number = protocol, body = token
     kAccepted,   // launcher: you are rank, in that incarnation. body = Invitation
     kRefused,    // launcher: go away. body = why
-    kPing,       // both, now and then, between hosts: makes a dead connection show
+    kPing,       // both, now and then, between hosts: makes a dead connection show. From a node:
+                 // number = steps that it has begun
   };
   Type type = Type::kHello;
   Rank rank = kAnyRank;

@@ -51,6 +51,7 @@ void Courier::greet(Channel& channel) {
   if (known == waiting_.end()) return;
   channel.connect(known->address);
   waiting_.erase(known);
+  if (!channel.connected()) return;
   const ucp_request_param_t param = send_param(on_word_sent, nullptr);
   ucp_tag_send_nbx(channel.endpoint(), nullptr, 0, kGreetingTag, &param);
   for (const Word& word : std::exchange(unsent_, {})) say(*word.channel, word.tag, word.value);

@@ -36,6 +36,10 @@ void ProcessClock::sleep(double seconds) { reactor_.sleep(seconds); }
 
 void ProcessClock::charge(const Work&) { reactor_.check_stop(); }
 
+void ProcessClock::begin_step() {
+  reactor_.board().steps(reactor_.rank()).fetch_add(1, std::memory_order_relaxed);
+}
+
 double ProcessClock::busy_s() const { return cpu_s() - busy_before_s_; }
 
 double ProcessClock::load() const {

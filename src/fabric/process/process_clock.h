@@ -19,7 +19,7 @@ class ProcessClock : public Clock {
   double now() const override;
   void sleep(double seconds) override;
   void charge(const Work& work) override;
-  void begin_step() override {}
+  void begin_step() override;
   void begin_chunk() override {}
   double load() const override;
   double busy_s() const override;

@@ -33,6 +33,7 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int64_t kLookNs = 2 * kMillisecondNs;
 constexpr int64_t kPingNs = 250 * kMillisecondNs;
 
+constexpr double kSpeaksS = 0.5;  // seconds between looks at whether the launcher still speaks
 constexpr double kLeaveS = 2;
 constexpr uint64_t kMostElapsedNs = 1'000'000'000'000'000'000;  // what a clock can be set back by
 
@@ -101,8 +102,11 @@ void Reactor::get_ready(double timeout_s) {
 std::string Reactor::unconnected() const {
   std::string ranks;
   for (Rank rank = 0; rank < board_.nodes(); ++rank)
-    if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank))
+    if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank)) {
+      const std::string why = transport_->why_unconnected(rank);
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+      if (!why.empty()) ranks += " (" + why + ")";
+    }
   std::string text = "rank " + std::to_string(rank_) + " could not connect in time to " + ranks;
   if (!neighbourhood_.one_host())
     text += "; nodes on several hosts need TCP between each other, here over the interface " +
@@ -129,9 +133,13 @@ void Reactor::report(const NodeOutcome& outcome) {
   const bool serve = outcome.kind == NodeOutcome::Kind::kDone;
   control_.post({Type::kResult, rank_, incarnation_, 0, encode_outcome(outcome)});
   send_queued();
+  heard_ns_ = monotonic_ns();
   if (serve) {
     const auto over = [&] { return bye_ || own_user_stops(); };
-    while (!over()) until_uninterrupted(over, 60);
+    while (!over()) {
+      until_uninterrupted(over, joined_ ? kSpeaksS : 60);
+      expect_launcher();
+    }
   } else {
     await_bye();
   }
@@ -140,14 +148,24 @@ void Reactor::report(const NodeOutcome& outcome) {
   if (serve) throw InterruptedError();
 }
 
+// A launcher elsewhere pings. One that is there and has stopped is waited for no longer than a peer.
+void Reactor::expect_launcher() {
+  if (!joined_ || static_cast<double>(monotonic_ns() - heard_ns_) * 1e-9 < timeout_s_) return;
+  lose_launcher(fmt::format("the launcher has said nothing for {} s", timeout_s_));
+}
+
 void Reactor::await_bye() {
   while (!bye_ && !own_user_stops()) {
     pollfd launcher{control_.fd(), POLLIN, 0};
     poll(&launcher, 1, static_cast<int>(kPingNs / kMillisecondNs));
-    if (joined_) control_.post({Type::kPing, rank_, incarnation_, 0, {}});
+    if (joined_) control_.post({Type::kPing, rank_, incarnation_, board_.steps(rank_).load(), {}});
     const bool open = control_.fill();
-    while (const auto message = next_mail()) bye_ = bye_ || message->type == Type::kBye;
+    while (const auto message = next_mail()) {
+      heard_ns_ = monotonic_ns();
+      bye_ = bye_ || message->type == Type::kBye;
+    }
     if (!open && !bye_) lose_launcher(kConnectionLost);
+    if (!bye_) expect_launcher();
   }
 }
 
@@ -232,6 +250,7 @@ void Reactor::read_mail() {
   const bool open = control_.fill();
   mail_left_ = control_.more();
   while (const auto message = next_mail()) {
+    heard_ns_ = monotonic_ns();
     try {
       check(*message);
       handle(*message);
@@ -253,7 +272,7 @@ void Reactor::listen() {
   mail_left_ = true;
   if (now_ns < next_ping_ns_) return;
   next_ping_ns_ = now_ns + kPingNs;
-  control_.post({Type::kPing, rank_, incarnation_, 0, {}});
+  control_.post({Type::kPing, rank_, incarnation_, board_.steps(rank_).load(), {}});
 }
 
 // Without its launcher a node has no peers and no purpose; a forked one is normally dead by now.

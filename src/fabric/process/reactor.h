@@ -114,6 +114,7 @@ class Reactor {
   void listen();  // to a launcher elsewhere, and lets it know that we are there
   void send_queued();
   void await_bye();
+  void expect_launcher();
   void leave();
   [[noreturn]] void lose_launcher(const std::string& how);
   std::optional<ControlMessage> next_mail();
@@ -133,6 +134,7 @@ class Reactor {
   bool joined_;  // the launcher is elsewhere: the board is not its, only the connection is
   int64_t next_look_ns_ = 0;
   int64_t next_ping_ns_ = 0;
+  int64_t heard_ns_ = 0;  // when the launcher last said something
   Placement placement_;
   FileDescriptor epoll_;
   std::unique_ptr<ProcessMembership> membership_;

@@ -75,6 +75,7 @@ std::vector<NodeOutcome> Supervisor::run() {
   while (!all_ended()) {
     supervise();
     check_startup();
+    check_silence();
     check_stop();
   }
   dismiss();
@@ -112,6 +113,9 @@ void Supervisor::start(Rank rank) {
     throw Error(std::string("cannot watch a node: ") + std::strerror(errno));
   started.control = std::make_unique<ControlSocket>(std::move(ours));
   started.greeted = started.ready = false;
+  started.heard_ns = 0;
+  started.cut_off_for.clear();
+  board_.steps(rank).store(0);
 }
 
 void Supervisor::supervise() {
@@ -158,6 +162,7 @@ void Supervisor::listen(Rank rank) {
 
 // The death of a forked one comes through its pidfd; of one elsewhere nothing more will come.
 void Supervisor::cut_off(Rank rank, const std::string& why) {
+  if (child(rank).cut_off_for.empty()) child(rank).cut_off_for = why;
   kill(child(rank));
   if (child(rank).joins) part(rank, why);
 }
@@ -223,7 +228,9 @@ void Supervisor::bury(Rank rank) {
   dead.pid = 0;
   dead.pidfd.reset();
   dead.control->close();
-  end_or_restart(rank, describe_death(info));
+  std::string how = describe_death(info);
+  if (!dead.cut_off_for.empty()) how = fmt::format("{}; it {}", dead.cut_off_for, how);
+  end_or_restart(rank, how);
 }
 
 void Supervisor::end_or_restart(Rank rank, const std::string& how) {

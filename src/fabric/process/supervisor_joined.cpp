@@ -68,6 +68,9 @@ void Supervisor::wait_for(Rank rank, int64_t until_ns) {
   Child& awaited = child(rank);
   awaited.control.reset();
   awaited.greeted = awaited.ready = false;
+  awaited.heard_ns = 0;
+  awaited.steps = 0;
+  awaited.cut_off_for.clear();
   awaited.awaited_until_ns = until_ns;
 }
 

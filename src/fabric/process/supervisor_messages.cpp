@@ -1,7 +1,10 @@
 // What the launcher does with the messages of its nodes.
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
+#include "fabric/outcome.h"
+#include "fabric/process/process_clock.h"
 #include "fabric/process/supervisor.h"
 
 namespace tutti::process {
@@ -16,7 +19,7 @@ void Supervisor::tell(Rank rank, const Message& message, std::shared_ptr<FileDes
   board_.news().fetch_add(1, std::memory_order_release);
 }
 
-// To those only who have been welcomed: the others learn the state of affairs from their welcome.
+// To those only who have been welcomed: the others hear it right after their welcome.
 void Supervisor::tell_others(Rank about, const Message& message,
                              const std::shared_ptr<FileDescriptor>& attached) {
   for (Rank rank = 0; rank < size(); ++rank)
@@ -27,8 +30,9 @@ void Supervisor::tell_lost(Rank rank) {
   Child& gone = child(rank);
   if (gone.lost) return;
   gone.lost = true;
+  gone.lost_incarnation = gone.incarnation;
   // Collective openings that were under way cannot be completed; everybody forgets them.
-  ++losses_;
+  gone.lost_as = ++losses_;
   tell_others(rank, {Type::kLost, rank, gone.incarnation, 0, {}});
   gone.greeted = false;
 }
@@ -55,6 +59,7 @@ void Supervisor::check(Rank rank, const Message& message) {
 void Supervisor::handle(Rank rank, const Message& message) {
   Child& from = child(rank);
   from.unanswered = 0;
+  if (from.joins) from.heard_ns = monotonic_ns();
   check(rank, message);
   switch (message.type) {
     case Type::kHello:
@@ -73,6 +78,7 @@ void Supervisor::handle(Rank rank, const Message& message) {
       settle(rank, decode_outcome(message.body));
       break;
     case Type::kPing:
+      from.steps = message.number;
       break;
     case Type::kJoin:
       throw DataError("a node asked to join twice");
@@ -92,9 +98,21 @@ void Supervisor::greet(Rank rank) {
   Child& fresh = child(rank);
   fresh.lost = false;
   fresh.announced_to.clear();
+  // Those who were lost before are announced as alive, and then as lost, in the order of their
+  // loss: so a node that starts late takes the same events for the same reasons as the others.
   std::vector<Member> members;
-  for (const Child& other : children_) members.push_back({!other.lost, other.incarnation});
-  tell(rank, {Type::kWelcome, rank, fresh.incarnation, losses_, encode_roster(members)});
+  std::vector<Rank> lost;
+  for (Rank other = 0; other < size(); ++other) {
+    const Child& member = child(other);
+    members.push_back({true, member.lost ? member.lost_incarnation : member.incarnation});
+    if (member.lost) lost.push_back(other);
+  }
+  std::sort(lost.begin(), lost.end(),
+            [&](Rank a, Rank b) { return child(a).lost_as < child(b).lost_as; });
+  const uint64_t made_good = losses_ - lost.size();
+  tell(rank, {Type::kWelcome, rank, fresh.incarnation, made_good, encode_roster(members)});
+  for (const Rank other : lost)
+    tell(rank, {Type::kLost, other, child(other).lost_incarnation, 0, {}});
   if (fresh.incarnation > 0) tell_others(rank, {Type::kJoined, rank, fresh.incarnation, 0, {}});
   fresh.greeted = true;
   for (const Message& message : std::exchange(fresh.early, {})) tell(rank, message);
@@ -136,6 +154,8 @@ void Supervisor::settle(Rank rank, NodeOutcome outcome) {
   if (from.ended) throw DataError("a node sent two results");
   if (outcome.lost_peer >= size()) throw DataError("a node lost a peer that there is not");
   const bool gave_up = outcome.kind != NodeOutcome::Kind::kDone;
+  // By its deadline: where it heard of a loss it names who was lost.
+  gave_up_ = gave_up_ || (outcome.exit_code == kExitPeerLost && outcome.lost_peer == kAnyRank);
   from.outcome = std::move(outcome);
   from.ended = true;
   // Nobody should wait for a node that has given up; in a stop all of them do.

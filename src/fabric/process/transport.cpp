@@ -64,6 +64,11 @@ bool Transport::connected(Rank rank) const {
   return other.channel && other.channel->connected() && (near(rank) || other.channel->greeted());
 }
 
+std::string Transport::why_unconnected(Rank rank) const {
+  const Peer& other = peers_[static_cast<size_t>(rank)];
+  return other.channel ? other.channel->failure() : "";
+}
+
 // From now on nobody arms its event fd, which would keep a sleeper awake.
 void Transport::stop_progress(Channel& channel) {
   if (std::erase(channels_, &channel) != 0) watch_(channel.event_fd(), false);

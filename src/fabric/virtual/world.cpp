@@ -129,8 +129,9 @@ void World::sleep(Rank rank, double seconds) {
 void World::charge(Rank rank, const Work& work) {
   leave_if_stopped();
   Participant& node = participant(rank);
-  const double work_s =
-      work.flops / speed_of(config_, rank) + work.memory_bytes / config_.memory_bandwidth;
+  const double work_s = work.flops / speed_of(config_, rank) +
+                        work.memory_bytes / config_.memory_bandwidth +
+                        overhead_of(config_, rank, work.passes, work.layers);
   if (!node.takes_steps) ++node.stretch;
   const Delayed delayed = stragglers_.delay(rank, node.stretch, now(), work_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);

@@ -77,11 +77,17 @@ void TierWorker::receive_input(std::span<const Slice> slices, Tag tag) {
   }
 }
 
+// An exit is one more layer; backward it costs twice as much arithmetic as forward.
+void TierWorker::add_exit(Work& work, double times, size_t samples) const {
+  if (samples == 0) return;
+  work.flops += times * static_cast<double>(samples) * head_->forward_flops();
+  ++work.layers;
+}
+
 void TierWorker::charge_forward(size_t samples, bool with_exit) {
-  const double exit = with_exit && head_ ? head_->forward_flops() : 0;
-  context_.node.clock().charge(
-      {.flops = static_cast<double>(samples) * (model_->architecture().forward_flops() + exit),
-       .memory_bytes = 0});
+  Work work = forward_work(model_->architecture(), samples);
+  if (with_exit && head_) add_exit(work, 1, samples);
+  context_.node.clock().charge(work);
 }
 
 std::span<const float> TierWorker::forward(std::optional<float> scale) {
@@ -141,12 +147,9 @@ void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
   {
     PhaseScope scope(context_.watch, Phase::kCompute);
     below = model_->backward(0, slope_);
-    const Architecture& own = model_->architecture();
-    const bool trained = head_ && tiers_.weights[tier_] > 0;
-    context_.node.clock().charge(
-        {.flops = static_cast<double>(batch_.size()) * (own.training_flops() - own.forward_flops() +
-                                                        (trained ? 2 * head_->forward_flops() : 0)),
-         .memory_bytes = 0});
+    Work work = backward_work(model_->architecture(), batch_.size());
+    if (head_ && tiers_.weights[tier_] > 0) add_exit(work, 2, batch_.size());
+    context_.node.clock().charge(work);
   }
   if (is_first()) return;
   size_t done = 0;

@@ -71,6 +71,7 @@ class TierWorker {
   std::vector<int32_t> answers_of(Rank from, size_t count, uint64_t step);
   void count_answers(std::span<const uint32_t> samples, size_t chunk, std::span<const float> scores,
                      uint64_t step, ExitTally& tally);
+  void add_exit(Work& work, double times, size_t samples) const;
   void charge_forward(size_t samples, bool with_exit);
 
   Context& context_;

@@ -37,7 +37,8 @@ double seconds_through(const std::vector<Range>& layers, const EarlyExitConfig& 
     const Architecture own = stage_of(plan.architecture, layers[tier]);
     const auto rank =
         static_cast<Rank>(tier == 0 ? 0 : config.devices + static_cast<int64_t>(tier) - 1);
-    seconds += own.forward_flops() / speed_of(plan.cluster, rank);
+    seconds += own.forward_flops() / speed_of(plan.cluster, rank) +
+               overhead_of(plan.cluster, rank, 1, static_cast<double>(own.layers.size()));
     if (tier + 1 < layers.size())
       seconds += static_cast<double>(output_values(own)) * static_cast<double>(config.bits) / 8 /
                  shared_bandwidth(plan.cluster, 1);

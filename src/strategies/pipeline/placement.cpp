@@ -160,10 +160,10 @@ class PieceCosts {
 
   // Seconds for a micro-batch; infinity where the stage does not fit, if that counts.
   double of(size_t stage, Range part, bool limited) const {
-    double compute_s = 0, bytes = 0;
+    double compute_s = costs_[stage][part.begin].times.pass_s, bytes = 0;  // once for a stage
     for (size_t i = part.begin; i < part.end; ++i) {
       const Cost& cost = costs_[stage][i];
-      compute_s += cost.times.forward_s + cost.times.backward_s;
+      compute_s += cost.times.forward_s + cost.times.backward_s - cost.times.pass_s;
       bytes += cost.memory_bytes;
     }
     if (limited && bytes > room_bytes_[stage]) return std::numeric_limits<double>::infinity();
@@ -255,11 +255,12 @@ void plan_copies(const PipelineConfig& config, const Plan& plan, Placement& plac
     trial.stages[0] = range;
     const StageTimes times = times_of(trial, config, plan, 0);
     const Architecture part = stage_of(plan.architecture, range);
-    pieces.push_back({.compute_s = times.forward_s + times.backward_s,
+    pieces.push_back({.compute_s = times.forward_s + times.backward_s - times.pass_s,
                       .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
                                          static_cast<double>(placement.micro_batches),
                       .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
-                                      micro_batch_samples(plan, placement.micro_batches)});
+                                      micro_batch_samples(plan, placement.micro_batches),
+                      .pass_s = times.pass_s});
   }
   const ReplicatedPlan best = plan_replicated(
       pieces, placement.nodes, shared_bandwidth(plan.cluster, 1), Synchronise::kAfterBatch);

@@ -21,7 +21,7 @@ struct Best {
 
 double stage_seconds(std::span<const PlanPiece> pieces, Range stage, size_t replicas,
                      double bandwidth, Synchronise when) {
-  double compute_s = 0, parameter_bytes = 0;
+  double compute_s = pieces[stage.begin].pass_s, parameter_bytes = 0;
   for (size_t i = stage.begin; i < stage.end; ++i) {
     compute_s += pieces[i].compute_s;
     parameter_bytes += pieces[i].parameter_bytes;

@@ -31,6 +31,7 @@ struct PlanPiece {
   double compute_s = 0;  // forward and backward
   double parameter_bytes = 0;
   double output_bytes = 0;  // passed on, and as many back
+  double pass_s = 0;        // besides, of the stage that begins here
 };
 
 struct ReplicatedStage {

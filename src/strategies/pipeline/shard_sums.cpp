@@ -37,7 +37,7 @@ void ShardSums::begin(Tag tag, const std::vector<ShardSum>& sums, size_t micro_b
   next_ = 0;
   micro_batch_ = micro_batch;
   samples_ = static_cast<double>(samples);
-  charged_flops_ = 0;
+  charged_ = {};
 }
 
 void ShardSums::sum(std::span<float> values) { reduce(values, kSumFloat); }
@@ -51,9 +51,14 @@ std::string ShardSums::what() const {
 
 void ShardSums::charge() {
   if (next_ >= sums_->size()) return;
-  const double flops = samples_ * (*sums_)[next_].flops;
-  context_.node.clock().charge({.flops = flops, .memory_bytes = 0});
-  charged_flops_ += flops;
+  const ShardSum& due = (*sums_)[next_];
+  const Work work{.flops = samples_ * due.flops,
+                  .memory_bytes = 0,
+                  .passes = 0,
+                  .layers = static_cast<double>(due.layers)};
+  context_.node.clock().charge(work);
+  charged_.flops += work.flops;
+  charged_.layers += work.layers;
 }
 
 void ShardSums::reduce(std::span<float> values, const Reduction& reduction) {

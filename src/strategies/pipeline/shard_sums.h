@@ -22,7 +22,7 @@ class ShardSums : public ShardGroup {
   // is due, so that time passes in the order in which it does.
   void begin_forward(uint64_t step, size_t micro_batch, size_t samples);
   void begin_backward(uint64_t step, size_t micro_batch, size_t samples);
-  double charged_flops() const { return charged_flops_; }  // in this pass
+  const Work& charged() const { return charged_; }  // in this pass
 
   void sum(std::span<float> values) override;
   void maximum(std::span<float> values) override;
@@ -44,7 +44,7 @@ class ShardSums : public ShardGroup {
   size_t next_ = 0;
   size_t micro_batch_ = 0;
   double samples_ = 0;
-  double charged_flops_ = 0;
+  Work charged_;
   // By reduction and number of values: micro-batches come in few sizes.
   std::map<std::pair<const Reduction*, size_t>, std::unique_ptr<AllReduce>> reductions_;
 };

@@ -71,25 +71,31 @@ double micro_batch_samples(const Plan& plan, size_t micro_batches) {
 StageTimes times_of(const Placement& placement, const PipelineConfig& config, const Plan& plan,
                     size_t stage) {
   const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
-  double flops = speed_of(plan.cluster, placement.rank_of(0, stage, 0));
-  for (size_t s = 0; s < placement.shards; ++s)
-    for (const Rank rank : placement.holders(stage, s).ranks)
-      flops = std::min(flops, speed_of(plan.cluster, rank));
   const double samples = micro_batch_samples(plan, placement.micro_batches);
   const auto whole_samples = static_cast<size_t>(samples);
-  const double forward_s = samples * own.forward_flops() / flops;
+  const auto layers = static_cast<double>(own.layers.size());
+  double pass_s = 0, forward_s = 0, backward_s = 0;  // on the slowest node that has the stage
+  for (size_t s = 0; s < placement.shards; ++s)
+    for (const Rank rank : placement.holders(stage, s).ranks) {
+      const double compute_s = samples * own.forward_flops() / speed_of(plan.cluster, rank);
+      const double layers_s = overhead_of(plan.cluster, rank, 0, layers);
+      pass_s = std::max(pass_s, overhead_of(plan.cluster, rank, 1, 0));
+      forward_s = std::max(forward_s, compute_s + layers_s);
+      backward_s = std::max(backward_s, 2 * compute_s + layers_s);
+    }
   const double latency_s = plan.cluster.fabric == "virtual" ? 2 * plan.cluster.latency_s : 0;
   const auto sums_s = [&](const std::vector<size_t>& exchanges) {
     return exchange_seconds(placement, config, plan.cluster, exchanges);
   };
-  return {.forward_s = forward_s + sums_s(forward_exchanges(own, whole_samples)),
-          .backward_s = 2 * forward_s + sums_s(backward_exchanges(own, whole_samples)),
+  return {.forward_s = pass_s + forward_s + sums_s(forward_exchanges(own, whole_samples)),
+          .backward_s = backward_s + sums_s(backward_exchanges(own, whole_samples)),
           .transfer_s = latency_s + samples * bytes_of_values(output_values(own)) /
                                         shared_bandwidth(plan.cluster, placement.shards),
           // The sum is read and written, what is added is read.
           .add_s =
               static_cast<double>(own.parameter_count * (2 * element_bytes(plan) + sizeof(float))) /
-              plan.cluster.memory_bandwidth};
+              plan.cluster.memory_bandwidth,
+          .pass_s = pass_s};
 }
 
 double step_seconds(const Placement& placement, const PipelineConfig& config, const Plan& plan) {

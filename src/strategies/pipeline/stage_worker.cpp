@@ -158,15 +158,17 @@ std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t mi
   std::optional<float> scale;
   if (plan_.training) scale = scale_of(micro_batch);
   const auto output = model_->forward(model_slot, batches_[slot], inputs_[slot], scale);
-  charge_pass(micro_batch, model_->architecture().forward_flops());
+  charge_pass(forward_work(model_->architecture(), samples(micro_batch).size()));
   return output;
 }
 
-// What a pass took for each sample, less what was charged before the sums within it.
-void StageWorker::charge_pass(size_t micro_batch, double flops) {
-  flops *= static_cast<double>(samples(micro_batch).size());
-  if (shards_) flops = std::max(0.0, flops - shards_->charged_flops());
-  context_.node.clock().charge({.flops = flops, .memory_bytes = 0});
+// What a pass took, less what was charged before the sums within it.
+void StageWorker::charge_pass(Work work) {
+  if (shards_) {
+    work.flops = std::max(0.0, work.flops - shards_->charged().flops);
+    work.layers = std::max(0.0, work.layers - shards_->charged().layers);
+  }
+  context_.node.clock().charge(work);
 }
 
 void StageWorker::forward(size_t micro_batch) {
@@ -252,8 +254,7 @@ std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::sp
   PhaseScope scope(context_.watch, Phase::kCompute);
   if (shards_) shards_->begin_backward(plan_.step, micro_batch, samples(micro_batch).size());
   const auto input_slope = model_->backward(slot, slope);
-  const Architecture& architecture = model_->architecture();
-  charge_pass(micro_batch, architecture.training_flops() - architecture.forward_flops());
+  charge_pass(backward_work(model_->architecture(), samples(micro_batch).size()));
   return input_slope;
 }
 

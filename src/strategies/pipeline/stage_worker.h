@@ -61,7 +61,7 @@ class StageWorker {
   void gather(size_t micro_batch);
   std::span<const float> compute_forward(size_t model_slot, size_t micro_batch);
   float scale_of(size_t micro_batch) const;
-  void charge_pass(size_t micro_batch, double flops);
+  void charge_pass(Work work);
   void measure(size_t micro_batch);
   void shift_statistics(size_t micro_batch, float sign);
   std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);

@@ -99,8 +99,11 @@ void CoordinateWorker::update_own() {
   deltas_.clear();
   for (const uint32_t j : picked_) {
     if (j < own_.begin || j >= own_.end) continue;
-    // A product with the residual, and one with the column.
-    context_.node.clock().charge({.flops = 4.0 * static_cast<double>(samples_), .memory_bytes = 0});
+    // A product with the residual, and one with the column: a round is a pass through one layer.
+    context_.node.clock().charge({.flops = 4.0 * static_cast<double>(samples_),
+                                  .memory_bytes = 0,
+                                  .passes = deltas_.empty() ? 1.0 : 0.0,
+                                  .layers = deltas_.empty() ? 1.0 : 0.0});
     if (!arithmetic()) {
       deltas_.push_back(0);
       continue;
@@ -174,8 +177,10 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
   std::fill(gathered_.begin(), gathered_.end(), 0.0);
   {
     PhaseScope scope(context_.watch, Phase::kCompute);
-    context_.node.clock().charge(
-        {.flops = 2.0 * static_cast<double>(own_.size() * samples_), .memory_bytes = 0});
+    context_.node.clock().charge({.flops = 2.0 * static_cast<double>(own_.size() * samples_),
+                                  .memory_bytes = 0,
+                                  .passes = 1,
+                                  .layers = 1});
     for (size_t j = own_.begin; j < own_.end && arithmetic(); ++j) {
       gathered_[j] = weights_[j];
       gathered_[coordinates_ + j] = columns_->dot(j, residual_) / static_cast<double>(samples_);

@@ -23,6 +23,8 @@ Settings three_tiers() {
           "cluster.fabric=virtual",
           "cluster.workers=4",
           "cluster.speed=\"10 MFLOP/s\"",
+          "cluster.step_overhead=0",
+          "cluster.layer_overhead=0",
           "cluster.timeout=20",
           "cluster.detect=0.05"};
 }

@@ -141,6 +141,8 @@ TEST(AsynchronousPipeline, HasNoBubbleBetweenBatches) {
                          "cluster.fabric=virtual",
                          "cluster.workers=4",
                          "cluster.speed=\"1 MFLOP/s\"",
+                         "cluster.step_overhead=0",
+                         "cluster.layer_overhead=0",
                          "cluster.bandwidth=\"1 GB/s\"",
                          "cluster.latency=\"1 us\"",
                          "cluster.cost_only=true"};

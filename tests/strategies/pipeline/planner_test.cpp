@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/random.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -66,7 +67,7 @@ Chain random_chain(uint64_t seed, size_t count) {
 TEST(Planner, IsOptimalOnAllChainsWithNodesOfDifferentSpeed) {
   for (size_t count = 1; count <= kMostPieces; ++count)
     for (size_t nodes = 1; nodes <= std::min(count, kMostNodes); ++nodes)
-      for (uint64_t seed = 1; seed <= 20; ++seed) {
+      for (uint64_t seed = 1; seed <= seeds(20, 100); ++seed) {
         const Chain chain = random_chain(seed, count);
         // Compute on a node of its speed, or what passes; and no node holds more than this.
         const double memory = 2000;
