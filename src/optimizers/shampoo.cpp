@@ -5,9 +5,10 @@
 // The matrices start at eps times the identity.
 //
 // As in the paper, a dimension beyond `largest_dimension` keeps the diagonal only, and roots, which
-// cost the cube of a dimension, are taken every `root_every` steps. Dimensions of one are left out:
-// there is nothing to turn. Second moments are doubles: their small eigenvalues decide where steps
-// are long.
+// cost the cube of a dimension, are taken every `root_every` steps. The order k counts all
+// dimensions of the shape, also those of one, whose matrix is the number |G|^2: a column n x 1 has
+// k = 2, and is not stepped like a vector of n. Second moments are doubles: their small eigenvalues
+// decide where steps are long.
 #include "optimizers/shampoo.h"
 
 #include <Eigen/Eigenvalues>
@@ -46,13 +47,12 @@ std::vector<Block> blocks_of(const Layout& layout, int64_t largest) {
     int64_t before = 1;
     for (const int64_t length : tensor.shape) {
       after /= std::max<int64_t>(1, length);
-      if (length > 1) {
-        block.axes.push_back({before, length, after, length > largest, moments});
-        moments += block.axes.back().values();
-      }
+      // Of a single value the diagonal is all there is.
+      block.axes.push_back({before, length, after, length == 1 || length > largest, moments});
+      moments += block.axes.back().values();
       before *= length;
     }
-    if (block.axes.empty()) {  // a single value
+    if (block.axes.empty()) {  // a number without dimensions
       block.axes.push_back({1, 1, 1, true, moments});
       ++moments;
     }

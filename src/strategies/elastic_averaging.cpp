@@ -13,8 +13,9 @@
 namespace tutti {
 namespace {
 
-double moving_rate(const ElasticAveragingConfig& config, const Context& context) {
-  if (config.penalty > 0) return context.optimizer.lr * config.penalty;
+// At this learning rate: what the penalty gives follows its schedule, what is given does not.
+double moving_rate(const ElasticAveragingConfig& config, const Context& context, double rate) {
+  if (config.penalty > 0) return rate * config.penalty;
   if (config.moving_rate > 0) return config.moving_rate;
   return 0.9 / static_cast<double>(context.cluster.workers);
 }
@@ -23,8 +24,8 @@ class ElasticWorker {
  public:
   ElasticWorker(Context& context, const ElasticAveragingConfig& config, Pace pace)
       : context_(context),
+        config_(config),
         sync_every_(config.sync_every),
-        rate_(static_cast<float>(moving_rate(config, context))),
         parameters_(context.model.parameters()),
         training_(context, pace),
         centre_(parameters_.size()) {
@@ -40,9 +41,14 @@ class ElasticWorker {
     return training_.evaluate(members);
   }
 
+  // Of the step whose gradient was computed last, or is.
+  float rate_now() const {
+    return static_cast<float>(moving_rate(config_, context_, training_.step_rate()));
+  }
+
   Context& context_;
+  const ElasticAveragingConfig& config_;
   const int64_t sync_every_;
-  const float rate_;
   std::span<float> parameters_;
   LocalTraining training_;
   Buffer<float> centre_;
@@ -84,14 +90,15 @@ class SynchronousElastic : ElasticWorker {
     averaging_.start(distance_.span(), Tag(Purpose::kParameters, step));
   }
   void pull_worker() {
+    const float rate = rate_now();
     on_vectors(context_, 3, parameters_.size(), [&] {
       for (size_t i = 0; i < parameters_.size(); ++i)
-        parameters_[i] -= rate_ * (parameters_[i] - centre_.data()[i]);
+        parameters_[i] -= rate * (parameters_[i] - centre_.data()[i]);
     });
   }
   void pull_centre() {
     averaging_.finish();
-    const float all = rate_ * static_cast<float>(context_.members.size());
+    const float all = rate_now() * static_cast<float>(context_.members.size());
     on_vectors(context_, 3, parameters_.size(), [&] {
       for (size_t i = 0; i < parameters_.size(); ++i)
         centre_.data()[i] += all * distance_.data()[i];
@@ -108,13 +115,17 @@ class AsynchronousElastic : ElasticWorker {
   AsynchronousElastic(Context& context, const ElasticAveragingConfig& config)
       : ElasticWorker(context, config, Pace::kFree),
         me_(context.node.endpoint().rank()),
-        exchange_(context, me_ == kCentre ? centre_.span() : std::span<float>(), double{rate_}) {}
+        exchange_(context, me_ == kCentre ? centre_.span() : std::span<float>(),
+                  moving_rate(config, context, context.optimizer.lr)) {}
 
   void run() {
     int64_t pulled_at = 0;
     while (!training_.over() && !exchange_.stopped()) {
       // The centre is not what the gradient is computed on: it may move meanwhile.
-      training_.gradient([&](Range) { exchange_.serve(); });
+      training_.gradient([&](Range) {
+        exchange_.set_weight(rate_now());
+        exchange_.serve();
+      });
       training_.update();
       training_.end_step();
       exchange_.set_steps(training_.steps());
@@ -142,9 +153,10 @@ class AsynchronousElastic : ElasticWorker {
   static constexpr uint64_t kCentrePart = 2;
 
   void pull_here() {
+    const float rate = rate_now();
     on_vectors(context_, 4, parameters_.size(), [&] {
       for (size_t i = 0; i < parameters_.size(); ++i) {
-        const float moved = rate_ * (parameters_[i] - centre_.data()[i]);
+        const float moved = rate * (parameters_[i] - centre_.data()[i]);
         parameters_[i] -= moved;
         centre_.data()[i] += moved;
       }
@@ -164,7 +176,8 @@ class ElasticAveraging : public Strategy {
     v.field("moving_rate", config_.moving_rate, kFraction,
             "share of the distance by which worker and centre move; 0: 0.9 / workers");
     v.field("penalty", config_.penalty, kNotNegative,
-            "on the distance: gives the moving rate as optimizer.lr times this; 0: not used");
+            "on the distance: gives the moving rate as the learning rate of each step times this; 0: not "
+            "used");
   }
 
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {

@@ -41,6 +41,7 @@ class PairwiseExchange {
   // Steps of this node so far: what the staleness of an answer is counted in.
   void set_steps(int64_t steps) { steps_ = steps; }
   // The root of the mean square distance between two workers, by the last answer.
+  void set_weight(double weight) { weight_ = static_cast<float>(weight); }
   double pair_distance() const { return distance_; }
 
   // Collective, after training: until every living worker has ended. Members of the context are
@@ -72,7 +73,7 @@ class PairwiseExchange {
   const Rank me_;
   const size_t count_;
   std::span<float> served_;
-  const float weight_;
+  float weight_;
   std::vector<int64_t> facts_;  // whether to stop, and the samples of each worker
   std::vector<bool> living_;
   int64_t steps_ = 0, requested_at_ = 0;

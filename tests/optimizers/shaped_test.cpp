@@ -118,6 +118,26 @@ TEST(Shampoo, AFirstStepAlongAProductOfVectorsHasItsClosedForm) {
   }
 }
 
+// A column 2 x 1 has order 2: G = (3, 4) then (3, -4). The first step is that of a product of
+// vectors. After it H_1 = diag(18, 32) and H_2 = 50, so that the second is
+// 3 / (18 x 50)^(1/4) and -4 / (32 x 50)^(1/4); a vector of 2 would move by 3 / sqrt(18).
+TEST(Shampoo, ADimensionOfOneCountsInTheExponent) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 1}, {1, 2}, {2}}) {
+    OptimizerConfig config = shaped_config("shampoo");
+    config.eps = 1e-9;
+    config.root_every = 1;
+    const auto optimizer = make_optimizer(config, one_tensor(shape));
+    std::vector<float> x(2);
+    optimizer->step(x, std::vector<float>{3, 4}, 1);
+    EXPECT_NEAR(x[0], -0.6, 1e-6);
+    EXPECT_NEAR(x[1], -0.8, 1e-6);
+    optimizer->step(x, std::vector<float>{3, -4}, 1);
+    const bool vector = shape.size() == 1;
+    EXPECT_NEAR(x[0] + 0.6, vector ? -3 / std::sqrt(18) : -3 / std::pow(18.0 * 50, 0.25), 1e-5);
+    EXPECT_NEAR(x[1] + 0.8, vector ? 4 / std::sqrt(32) : 4 / std::pow(32.0 * 50, 0.25), 1e-5);
+  }
+}
+
 // Beyond the largest dimension the diagonal alone is kept: for a vector that is AdaGrad.
 TEST(Shampoo, LongDimensionsKeepTheDiagonal) {
   OptimizerConfig config = shaped_config("shampoo");

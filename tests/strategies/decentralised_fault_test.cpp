@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "tests/support/faults.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -13,6 +14,7 @@ using namespace testing_support;
 // Far more patience than the slowest straggler asks for: who still waits in vain is in a deadlock.
 Settings on_virtual(int64_t workers) {
   return {"cluster.fabric=virtual", "cluster.workers=" + std::to_string(workers),
+          "cluster.step_overhead=0", "cluster.layer_overhead=0",
           "cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=2000", "cluster.detect=0.05"};
 }
 
@@ -115,7 +117,7 @@ Job random_job(const Settings& strategy, uint64_t seed) {
 
 TEST_P(Asynchronous, AHundredRandomSchedulesEndInAStatedOutcome) {
   int whole = 0, survived = 0, ended = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(100, 500); ++seed) {
     Job job = random_job(GetParam(), seed);
     const RunRecord record = run_job(job);
     const std::string outcome = stated_outcome(record.outcomes);

@@ -59,13 +59,36 @@ TEST(ElasticAveraging, PenaltyTimesRateIsTheMovingRate) {
                 elastic({"task.max_steps=4", "strategy.moving_rate=0", "strategy.penalty=3.0"})));
 }
 
+// The rate rises from step to step, and the pull with it: three updates by hand.
+TEST(ElasticAveraging, PenaltyFollowsTheSchedule) {
+  const Settings settings = elastic({"task.max_steps=4", "task.epochs=2", "strategy.moving_rate=0",
+                                     "strategy.penalty=3.0", "optimizer.warmup_epochs=1"});
+  const LinearReference reference(settings);
+  Vector centre = reference.initial(), x[2] = {centre, centre};
+  for (int64_t step = 0; step < 4; ++step) {
+    const double rate = 0.1 * static_cast<double>(step) / static_cast<double>(reference.steps());
+    Vector moved(centre.size());
+    for (const int64_t i : {0, 1}) {
+      const Vector g = reference.gradient(step, i, x[i]);
+      for (size_t k = 0; k < centre.size(); ++k) {
+        const double pull = step > 0 ? 3 * rate * (x[i][k] - centre[k]) : 0;
+        x[i][k] -= rate * g[k] + pull;
+        moved[k] += pull;
+      }
+    }
+    for (size_t k = 0; k < centre.size(); ++k) centre[k] += moved[k];
+  }
+  expect_close(parameters_after(settings), centre);
+}
+
 // Rank 1 is a hundred times faster than rank 0. It takes one step and asks the centre, and a second
 // step while rank 0 is still at its first; by then all samples of one global batch are taken.
 // Rank 0 serves it after its backward pass, then steps and pulls for itself: two asynchronous
 // updates of the centre, in this order.
 TEST(ElasticAveraging, TwoAsynchronousUpdatesByHand) {
   const Settings settings =
-      elastic({"strategy.mode=async", "task.max_steps=1", "cluster.speed=\"100 kFLOP/s\"",
+      elastic({"strategy.mode=async", "task.max_steps=1", "cluster.step_overhead=0",
+               "cluster.layer_overhead=0", "cluster.speed=\"100 kFLOP/s\"",
                "cluster.speed_factors=[1.0, 100.0]"});
   const LinearReference reference(settings);
   Vector centre = reference.initial();

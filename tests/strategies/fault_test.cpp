@@ -10,6 +10,7 @@
 #include "jobs/plugins.h"
 #include "tests/support/faults.h"
 #include "tests/support/parameters.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -24,6 +25,8 @@ Job random_job(uint64_t seed) {
   Settings settings = logistic_task() + Settings{"task.seed=" + std::to_string(seed),
                                                  "cluster.fabric=virtual",
                                                  "cluster.workers=" + std::to_string(workers),
+                                                 "cluster.step_overhead=0",
+                                                 "cluster.layer_overhead=0",
                                                  "cluster.speed=\"10 MFLOP/s\"",
                                                  "cluster.timeout=20",
                                                  "cluster.detect=0.05",
@@ -50,7 +53,7 @@ Job random_job(uint64_t seed) {
 
 TEST(RandomFaults, TwoHundredSchedulesEndInAStatedOutcome) {
   int done = 0, ended_by_loss = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(200, 1000); ++seed) {
     Job job = random_job(seed);
     const RunRecord record = run_job(job);
     const std::string outcome = stated_outcome(record.outcomes);
@@ -114,6 +117,7 @@ const char* const kTopologies[] = {"ring",       "butterfly",    "tree",
 Settings five_workers(const std::string& topology) {
   Settings settings =
       logistic_task() + Settings{"cluster.fabric=virtual", "cluster.workers=5",
+                                 "cluster.step_overhead=0", "cluster.layer_overhead=0",
                                  "cluster.speed=\"10 MFLOP/s\"", "strategy.topology=" + topology};
   if (topology == "direct") settings.push_back("cluster.nodes_per_host=5");
   if (topology == "hierarchical") settings.push_back("cluster.racks=2");

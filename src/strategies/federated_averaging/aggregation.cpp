@@ -15,12 +15,13 @@ double reach_of(const OptimizerConfig& optimizer, int64_t steps) {
   return (tau - rho * (1 - std::pow(rho, tau)) / (1 - rho)) / (1 - rho);
 }
 
-Weight weight_of(const std::string& algorithm, const OptimizerConfig& optimizer, int64_t samples,
+Weight weight_of(const Config& config, const OptimizerConfig& optimizer, int64_t samples,
                  int64_t steps) {
   const auto n = static_cast<double>(samples);
-  if (algorithm != "fednova") return {n, n, n};
+  if (clients_count_alike(config)) return {1, n, 1, 1};
+  if (config.algorithm != "fednova") return {n, n, n, n};
   const double reach = reach_of(optimizer, steps);
-  return {n / reach, n, n * reach};
+  return {n / reach, n, n * reach, n};
 }
 
 void Aggregation::begin(size_t clients) {
@@ -86,6 +87,7 @@ void Aggregation::accumulate(size_t index) {
   }
   total_.samples += weight.samples;
   total_.reach += weight.reach;
+  total_.mass += weight.mass;
   ++added_;
   on_added_(index, slot(place.slot).subspan(size_));
   give_back(place.slot);
@@ -95,8 +97,8 @@ void Aggregation::accumulate(size_t index) {
 bool Aggregation::mean(std::span<float> mean) const {
   if (added_ == 0) return false;
   if (!arithmetic_) return true;
-  // fednova: the mean reach, sum of n_i a_i / n, times the mean of the normalised differences.
-  const double scale = total_.reach / total_.samples / total_.samples;
+  // fednova: the mean reach, sum of w_i a_i / w, times the mean of the normalised differences.
+  const double scale = total_.reach / total_.mass / total_.mass;
   for (size_t i = 0; i < size_; ++i) {
     mean[i] = static_cast<float>(scale * sum_.data()[i]);
   }

@@ -4,7 +4,8 @@
 // An update is added as soon as those before it are settled, so that only the ones that came too
 // early take memory. Sums are in double.
 //
-//  fedavg, scaffold  weight n_i, the samples of the client
+//  fedavg            weight n_i, the samples of the client
+//  scaffold          weight 1, as in the paper, or n_i (strategy.weigh_by)
 //  fednova           weight n_i / a_i, where a_i says how far its steps reach; then times the mean
 //                    of a_i (Wang et al., "Tackling the objective inconsistency problem in
 //                    heterogeneous federated optimization", NeurIPS 2020)
@@ -21,20 +22,22 @@
 
 #include "core/bytes.h"
 #include "optimizers/optimizer.h"
+#include "strategies/federated_averaging/config.h"
 
 namespace tutti::federated_averaging {
 
-// What an update counts with: its factor in the sum, and what it adds to the two divisors.
+// What an update counts with: its factor in the sum, and what it adds to the divisors.
 struct Weight {
-  double factor = 0;   // n_i, or n_i / a_i
+  double factor = 0;   // w_i, or w_i / a_i
   double samples = 0;  // n_i
-  double reach = 0;    // n_i a_i
+  double reach = 0;    // w_i a_i, with a_i = 1 but for fednova
+  double mass = 0;     // w_i: n_i, or 1 where clients count alike
 };
 
 // The length of `steps` local steps in units of the rate: the norm |a_i|_1 of FedNova. Momentum rho
 // makes a gradient act on all later steps too.
 double reach_of(const OptimizerConfig& optimizer, int64_t steps);
-Weight weight_of(const std::string& algorithm, const OptimizerConfig& optimizer, int64_t samples,
+Weight weight_of(const Config& config, const OptimizerConfig& optimizer, int64_t samples,
                  int64_t steps);
 
 class Aggregation {

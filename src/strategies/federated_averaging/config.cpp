@@ -13,7 +13,7 @@ namespace {
 constexpr Bounds kBelowOne{0, 0.999999999};
 constexpr Bounds kShare{1e-9, 1};
 
-void visit_server(Visitor& v, OptimizerConfig& c) {
+void visit_server(Visitor& v, OptimizerConfig& c, std::string& second_moments) {
   v.field("lr", c.lr, kPositive, "rate of the server's optimizer");
   if (c.kind == "momentum")
     v.field("momentum", c.momentum, kBelowOne, "share of its velocity kept");
@@ -22,6 +22,8 @@ void visit_server(Visitor& v, OptimizerConfig& c) {
     if (c.kind != "adagrad")
       v.field("beta2", c.beta2, kBelowOne, "share of the mean of their squares that is kept");
     v.field("eps", c.eps, kPositive, "degree of adaptivity, added to the root of the squares");
+    v.choice("second_moments", second_moments, {"paper", "zero"},
+             "where the means of squares start: at eps^2 as in the paper, or at 0 as in Flower");
   }
 }
 
@@ -42,6 +44,10 @@ void visit(Visitor& v, Config& c) {
   v.choice("algorithm", c.algorithm, {"fedavg", "scaffold", "fednova"},
            "what clients correct and how the server weighs: nothing and by samples, control "
            "variates, or by local steps too");
+  if (c.algorithm == "scaffold")
+    v.choice("weigh_by", c.weigh_by, {"clients", "samples"},
+             "all clients count alike, as in the paper, or by their samples; models and control "
+             "variates by the same rule");
   v.field("local_steps", c.local_steps, kNotNegative,
           "steps that a client takes in a round; 0: local_epochs");
   if (c.local_steps == 0)
@@ -53,7 +59,7 @@ void visit(Visitor& v, Config& c) {
           "FedProx: this times the distance from the server's parameters is added to gradients");
   v.component(
       "server", c.server.kind, {"sgd", "momentum", "adagrad", "adam", "yogi"},
-      [&](Visitor& inner) { visit_server(inner, c.server); },
+      [&](Visitor& inner) { visit_server(inner, c.server, c.second_moments); },
       "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
   v.component(
       "split", c.split.kind, client_split_kinds(), [&](Visitor& inner) { visit(inner, c.split); },

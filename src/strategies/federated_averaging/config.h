@@ -28,6 +28,8 @@ struct Config {
   int64_t local_epochs = 1;
   int64_t client_batch = 0;  // 0: its share of task.global_batch
   double proximal = 0;       // FedProx's mu
+  std::string weigh_by = "clients";      // scaffold: models and variates alike, clients | samples
+  std::string second_moments = "paper";  // adaptive servers: start at eps^2 (paper) or at zero
   OptimizerConfig server{.kind = "sgd", .lr = 1, .beta2 = 0.99, .eps = 1e-3};
   ClientSplitConfig split;
   AvailabilityConfig availability;
@@ -43,6 +45,10 @@ void validate(const Config& config, const OptimizerConfig& optimizer);
 
 inline int64_t client_count(const Config& config, const ClusterConfig& cluster) {
   return config.clients > 0 ? config.clients : cluster.workers;
+}
+// Whether every client has the same weight, as in SCAFFOLD's paper, whatever it holds.
+inline bool clients_count_alike(const Config& config) {
+  return config.algorithm == "scaffold" && config.weigh_by == "clients";
 }
 // How many answers a round waits for, and how many clients it asks for them.
 int64_t wanted_clients(const Config& config, int64_t clients);

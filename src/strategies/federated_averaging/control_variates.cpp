@@ -4,11 +4,8 @@
 
 namespace tutti::federated_averaging {
 
-ControlVariates::ControlVariates(size_t size, size_t clients, bool arithmetic)
-    : clients_(clients),
-      arithmetic_(arithmetic),
-      c_(arithmetic ? size : 0),
-      change_(arithmetic ? size : 0) {}
+ControlVariates::ControlVariates(size_t size, bool arithmetic)
+    : arithmetic_(arithmetic), c_(arithmetic ? size : 0), change_(arithmetic ? size : 0) {}
 
 void ControlVariates::correction(int64_t client, std::span<float> out) const {
   if (!arithmetic_) return;
@@ -17,18 +14,18 @@ void ControlVariates::correction(int64_t client, std::span<float> out) const {
     out[i] = static_cast<float>(c_[i] - (own == of_client_.end() ? 0.0 : double{own->second[i]}));
 }
 
-void ControlVariates::update(int64_t client, std::span<const float> control) {
+void ControlVariates::update(int64_t client, std::span<const float> control, double share) {
   if (!arithmetic_) return;
   std::vector<float>& own = of_client_[client];
   own.resize(control.size());
   for (size_t i = 0; i < control.size(); ++i) {
-    change_[i] += double{control[i]} - double{own[i]};
+    change_[i] += share * (double{control[i]} - double{own[i]});
     own[i] = control[i];
   }
 }
 
 void ControlVariates::close_round() {
-  for (size_t i = 0; i < c_.size(); ++i) c_[i] += change_[i] / static_cast<double>(clients_);
+  for (size_t i = 0; i < c_.size(); ++i) c_[i] += change_[i];
   std::fill(change_.begin(), change_.end(), 0.0);
 }
 

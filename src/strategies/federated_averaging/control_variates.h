@@ -15,19 +15,19 @@ namespace tutti::federated_averaging {
 
 class ControlVariates {
  public:
-  ControlVariates(size_t size, size_t clients, bool arithmetic);
+  ControlVariates(size_t size, bool arithmetic);
 
   // c - c_i, what a client adds to its gradients.
   void correction(int64_t client, std::span<float> out) const;
-  // The client's new variate. c moves when the round is over: all of it see the same.
-  void update(int64_t client, std::span<const float> control);
-  // c += 1/N times the sum of what the clients' variates changed by.
+  // The client's new variate. c is the mean of those of all clients, in which this one counts with
+  // `share`. c moves when the round is over: all of it see the same.
+  void update(int64_t client, std::span<const float> control, double share);
+  // c += the sum over clients of share times what their variate changed by.
   void close_round();
 
   std::span<const double> server() const { return c_; }
 
  private:
-  size_t clients_;
   bool arithmetic_;
   std::vector<double> c_, change_;
   std::map<int64_t, std::vector<float>> of_client_;

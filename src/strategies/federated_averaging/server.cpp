@@ -34,12 +34,13 @@ Server::Server(Context& context, const Config& config)
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
       parameters_(std::make_shared<Buffer<float>>(context.model.parameters().size())),
       optimizer_(make_server_optimizer(
-          config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
+          config.server, config.second_moments == "zero",
+          outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
           parameters_->size(), config.algorithm == "scaffold" ? 2 : 1,
           !context.node.clock().cost_only(),
           [this](size_t place, std::span<const float> control) {
-            if (controls_) controls_->update(round_->client(place), control);
+            if (controls_) update_control(round_->client(place), control);
           },
           context.model.architecture().statistics()),
       workers_(static_cast<size_t>(context.cluster.workers)),
@@ -48,11 +49,19 @@ Server::Server(Context& context, const Config& config)
       heard_s_(started_s_) {
   const bool arithmetic = !node_.clock().cost_only();
   if (config.algorithm == "scaffold")
-    controls_ =
-        std::make_unique<ControlVariates>(parameters_->size(), split_.clients(), arithmetic);
+    controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
   on_vectors(context_, 2, parameters_->size(), [&] {
     std::copy_n(context_.model.parameters().begin(), parameters_->size(), parameters_->data());
   });
+}
+
+// A client counts in the mean of the control variates as its model does in that of the models.
+void Server::update_control(int64_t client, std::span<const float> control) {
+  const size_t all = context_.data.splits.train.size();
+  const auto own = static_cast<double>(split_.of(static_cast<size_t>(client)).size());
+  controls_->update(client, control,
+                    clients_count_alike(config_) ? 1 / static_cast<double>(split_.clients())
+                                                 : own / static_cast<double>(all));
 }
 
 void Server::run() {

@@ -56,6 +56,7 @@ class Server {
   // Rounds.
   bool over() const;
   void play_round();
+  void update_control(int64_t client, std::span<const float> control);
   Round draw_round();
   void deal(Round& round);
   void close(Round& round);

@@ -168,7 +168,7 @@ void Server::update_arrived(Rank from) {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     charge_sum(
         aggregation_.add(*sender.place, slot,
-                         weight_of(config_.algorithm, context_.optimizer, samples, report.steps)));
+                         weight_of(config_, context_.optimizer, samples, report.steps)));
   }
   loss_sum_ += report.loss * static_cast<double>(report.samples);
   loss_samples_ += static_cast<double>(report.samples);

@@ -11,11 +11,10 @@ namespace {
 //   adagrad: v += g^2;  adam: v = b2 v + (1-b2) g^2;  yogi: v -= (1-b2) g^2 sign(v - g^2)
 class Adaptive : public Optimizer {
  public:
-  Adaptive(const OptimizerConfig& config, size_t size)
+  Adaptive(const OptimizerConfig& config, bool from_zero, size_t size)
       : config_(config),
         mean_(size),
-        // As published it starts at eps^2: the first step is no longer than later ones.
-        squares_(size, static_cast<float>(config.eps * config.eps)) {}
+        squares_(size, from_zero ? 0.0F : static_cast<float>(config.eps * config.eps)) {}
 
   void step(std::span<float> x, std::span<const float> g, double lr) override {
     TUTTI_CHECK(x.size() == mean_.size() && g.size() == mean_.size());
@@ -49,9 +48,10 @@ class Adaptive : public Optimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
-                                                 const Layout& layout) {
+                                                 bool from_zero, const Layout& layout) {
   if (config.kind == "sgd" || config.kind == "momentum") return make_optimizer(config, layout);
-  return with_running_statistics(std::make_unique<Adaptive>(config, layout.size), layout);
+  return with_running_statistics(std::make_unique<Adaptive>(config, from_zero, layout.size),
+                                 layout);
 }
 
 }  // namespace tutti::federated_averaging

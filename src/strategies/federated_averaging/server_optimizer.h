@@ -4,7 +4,8 @@
 //  momentum             FedAvgM: Hsu et al., "Measuring the effects of non-identical data
 //                       distribution for federated visual classification", 2019
 //  adagrad, adam, yogi  Reddi et al., "Adaptive federated optimization", ICLR 2021: like their
-//                       namesakes, but the moments are not corrected for their start
+//                       namesakes, but the moments are not corrected for their start: the second
+//                       ones start at eps^2 as in the paper, or `from_zero` as in Flower
 //
 // Running statistics become their average (parameter_layout.h: outer_layout_of).
 #pragma once
@@ -16,6 +17,6 @@
 namespace tutti::federated_averaging {
 
 std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
-                                                 const Layout& layout);
+                                                 bool from_zero, const Layout& layout);
 
 }  // namespace tutti::federated_averaging

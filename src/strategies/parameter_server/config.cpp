@@ -15,13 +15,14 @@ int64_t shards_of(const Config& c) {
 void visit(Visitor& v, Config& c) {
   v.field("servers", c.servers, {1, 4096},
           "nodes that hold the parameters, besides the workers; the last ranks");
-  v.choice("consistency", c.consistency, {"bsp", "asp", "ssp", "adaptive", "backup"},
-           "how far workers may be apart: a barrier, not bounded, bounded, bounded by what they "
-           "report, or a barrier that does not wait for the last");
+  v.choice("consistency", c.consistency, {"bsp", "asp", "ssp", "adaptive", "waiting", "backup"},
+           "how far workers may be apart: a barrier, not bounded, bounded, bounded for each by how "
+           "busy its processor is, bounded for all by who waits, or a barrier that does not wait "
+           "for the last");
   v.field("staleness", c.staleness, {0, static_cast<double>(kMostBound)},
-          "ssp: steps that the fastest worker may be ahead; adaptive: where the bound starts");
+          "ssp: steps that the fastest worker may be ahead; adaptive, waiting: where the bound starts");
   v.field("executions", c.executions, kAtLeastOne,
-          "adaptive: steps of the slowest worker between two synchronisations");
+          "adaptive, waiting: least steps of the slowest worker between two synchronisations");
   v.field("backup", c.backup, kNotNegative, "backup: late workers that a step does without");
   v.field("pull_every", c.pull_every, {1, 1e6},
           "steps between two pulls; in between a worker updates a copy of its own");
@@ -30,9 +31,13 @@ void visit(Visitor& v, Config& c) {
            "before, or all; always all with replicas");
   v.field("prefetch", c.prefetch,
           "ask for the next parameters while this step's gradient is computed");
-  v.choice("rate", c.rate, {"constant", "staleness", "worker"},
-           "how the learning rate follows delays: not, divided by the staleness of each gradient, "
-           "or divided by how far its worker is behind the fastest");
+  v.choice("rate", c.rate, {"constant", "staleness", "worker", "dynamic"},
+           "how the learning rate follows delays: not (ConSGD), divided by the staleness of each "
+           "gradient, divided by how far its worker is behind the fastest, or such that the updates "
+           "of a clock count as their mean (DynSGD)");
+  v.field("update_weight", c.update_weight, kNotNegative,
+          "rate = constant: what a worker's own update is multiplied by before it is added; 0: "
+          "1 / workers");
   v.choice("shards", c.shards, {"auto", "bytes", "layers"},
            "how servers share the parameters: evenly, or at borders of layers, which auto does for "
            "optimizers that need whole tensors");
@@ -50,7 +55,7 @@ void visit(Visitor& v, Config& c) {
 namespace {
 
 bool is_asynchronous(const Config& c) {
-  return c.consistency == "asp" || c.consistency == "ssp" || c.consistency == "adaptive";
+  return c.consistency == "asp" || c.consistency == "ssp" || follows_reports(c);
 }
 
 void validate_deterministic(const Config& c) {
@@ -78,6 +83,20 @@ void validate_prefetch(const Config& c) {
                       "strategy.prefetch = true reads parameters that lack the worker's own last "
                       "step, which strategy.staleness = 0 forbids; set it to 1 or more, or "
                       "strategy.pull_every above 1, where a push is under way long before");
+}
+
+// Sums of a clock are kept until the last worker has pushed to it, and revised linearly.
+void validate_dynamic(const Config& c, const TaskConfig& task) {
+  const std::string rule = "strategy.rate = \"dynamic\" revises the updates of a clock";
+  if (c.consistency == "asp")
+    throw ConfigError("strategy.consistency",
+                      rule + " until the slowest worker has made its own, and without a bound any "
+                             "number of clocks would have to be kept; use ssp, adaptive or waiting");
+  if (is_sparse(task.model))
+    throw ConfigError("strategy.rate",
+                      fmt::format("{}, which would need a copy of every row of task.model = "
+                                  "\"{}\" for each of them; use constant, staleness or worker",
+                                  rule, task.model.kind));
 }
 
 // Rows are pulled when it is known which, and one step at a time.
@@ -138,12 +157,25 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
         fmt::format("strategy.rate = \"{}\" has no effect with strategy.consistency = "
                     "\"{}\", where no gradient is stale",
                     c.rate, c.consistency));
+  if (c.update_weight > 0 && (c.rate != "constant" || !is_asynchronous(c)))
+    throw ConfigError("strategy.update_weight",
+                      fmt::format("strategy.update_weight = {} needs strategy.rate = \"constant\" "
+                                  "and a consistency that applies each gradient by itself, not "
+                                  "\"{}\" with \"{}\"",
+                                  c.update_weight, c.rate, c.consistency));
+  if (c.rate == "dynamic") validate_dynamic(c, task);
   if (task.deterministic) validate_deterministic(c);
   if (is_sparse(task.model)) validate_sparse(c, task);
   if (c.prefetch) validate_prefetch(c);
 }
 
 void validate(const Config& c, const OptimizerConfig& optimizer) {
+  if (c.rate == "dynamic" && (optimizer.kind != "sgd" || optimizer.clip_norm > 0))
+    throw ConfigError("strategy.rate",
+                      fmt::format("strategy.rate = \"dynamic\" takes back a part of earlier "
+                                  "updates, which optimizer.kind = \"{}\"{} cannot; use sgd",
+                                  optimizer.kind,
+                                  optimizer.clip_norm > 0 ? " with clip_norm" : ""));
   if (optimizer.clip_norm > 0 && c.servers > 1)
     throw ConfigError("optimizer.clip_norm",
                       fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, "

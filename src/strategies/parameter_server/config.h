@@ -13,14 +13,15 @@ namespace tutti::parameter_server {
 
 struct Config {
   int64_t servers = 1;
-  std::string consistency = "bsp";  // bsp | asp | ssp | adaptive | backup
-  int64_t staleness = 3;            // ssp: the bound; adaptive: where it starts
-  int64_t executions = 2;         // adaptive: steps of the slowest worker between synchronisations
+  std::string consistency = "bsp";  // bsp | asp | ssp | adaptive | waiting | backup
+  int64_t staleness = 3;            // ssp: the bound; adaptive, waiting: where it starts
+  int64_t executions = 2;  // adaptive, waiting: the slowest's least steps between synchronisations
   int64_t backup = 1;             // backup: late workers that a step does without
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
   std::string pull = "layers";    // layers | whole: what a forward pass waits for
   bool prefetch = false;          // ask for the next parameters while this gradient is computed
-  std::string rate = "constant";  // constant | staleness | worker
+  std::string rate = "constant";  // constant | staleness | worker | dynamic
+  double update_weight = 0;       // constant: of each local update (ConSGD); 0: 1 / workers
   std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
   int64_t shards_per_server =
@@ -38,6 +39,11 @@ inline bool pulls_layers(const Config& config) {
 // Whether the next pull is asked for before the push of this step, whose gradient it then lacks.
 inline bool asks_ahead_of_push(const Config& config) {
   return config.prefetch && config.pull_every == 1;
+}
+
+// Whether bounds follow what workers report to the coordinator.
+inline bool follows_reports(const Config& config) {
+  return config.consistency == "adaptive" || config.consistency == "waiting";
 }
 
 // Of all servers.

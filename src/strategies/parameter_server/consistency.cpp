@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/error.h"
@@ -11,7 +12,7 @@ namespace tutti::parameter_server {
 
 size_t Consistency::quorum(size_t, size_t, size_t) const { return 1; }
 bool Consistency::may_read(int64_t, int64_t, int64_t, bool) { return true; }
-int64_t Consistency::bound() const { return kMostBound; }
+int64_t Consistency::bound(int) const { return kMostBound; }
 bool Consistency::forgives(int64_t) const { return false; }
 void Consistency::observe(int, double, size_t) {}
 
@@ -45,10 +46,94 @@ class Ssp : public Consistency {
   bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool) override {
     return oldest >= clock - bound;
   }
-  int64_t bound() const override { return bound_; }
+  int64_t bound(int) const override { return bound_; }
 
  protected:
   int64_t bound_;
+};
+
+// When the slowest has made some steps of its own, what it is behind is forgiven: that is a
+// synchronisation, and the bound says how many steps others may make meanwhile. Who had to wait
+// goes on only when the slowest has made as many, not after each of them.
+class Executions : public Ssp {
+ public:
+  Executions(const Config& config, int64_t workers)
+      : Ssp(config.staleness),
+        executions_(config.executions),
+        most_(16 * std::max<int64_t>(1, config.staleness)),
+        least_(asks_ahead_of_push(config) ? 1 : 0),
+        reports_(static_cast<size_t>(workers), 0),
+        slowness_(static_cast<size_t>(workers), 0) {}
+
+  bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) override {
+    const int64_t more = waited ? std::min(executions_ - 1, bound) : 0;
+    return oldest >= clock - bound + more;
+  }
+  bool forgives(int64_t pushes) const override { return pushes >= executions_; }
+
+  void observe(int worker, double occupancy, size_t present) override {
+    if (occupancy < 0) return;
+    const auto index = static_cast<size_t>(worker);
+    reports_[index] += 1;
+    slowness_[index] += 1 / std::max(occupancy, kLeast);
+    // Steps take as much work each, so this is the share of all its time since then.
+    std::vector<double> busy(reports_.size(), 0);
+    size_t count = 0;
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      if (reports_[i] > 0) busy[i] = reports_[i] / slowness_[i];
+      count += reports_[i] > 0;
+    }
+    if (count < present) return;
+    follow(busy, count);
+    std::fill(reports_.begin(), reports_.end(), 0.0);
+    std::fill(slowness_.begin(), slowness_.end(), 0.0);
+  }
+
+ protected:
+  // Everybody has reported: `busy` has a share of the time for each of `count` workers, 0 for the
+  // others.
+  virtual void follow(const std::vector<double>& busy, size_t count) = 0;
+  void archive(Archive& archive) override { archive(bound_, reports_, slowness_); }
+  int64_t limited(double bound) const {
+    return std::clamp(static_cast<int64_t>(std::ceil(bound)), least_, most_);
+  }
+
+  static constexpr double kIdle = 0.8, kBusy = 0.95, kLeast = 1e-3;
+  int64_t executions_;
+  int64_t most_, least_;
+
+ private:
+  std::vector<double> reports_;   // of each worker since the bounds were looked at
+  std::vector<double> slowness_;  // the sum of 1 / occupancy of these
+};
+
+// A worker whose processor is occupied for half of the time of the most occupied one could make
+// twice its steps: `executions` with the slowest and `bound` beyond them. Whose processor is never
+// idle has room to spare, and comes closer by a step.
+class Adaptive : public Executions {
+ public:
+  Adaptive(const Config& config, int64_t workers)
+      : Executions(config, workers), bounds_(static_cast<size_t>(workers), config.staleness) {}
+
+  int64_t bound(int worker) const override { return bounds_[static_cast<size_t>(worker)]; }
+
+ private:
+  void follow(const std::vector<double>& busy, size_t) override {
+    const double most = *std::max_element(busy.begin(), busy.end());
+    for (size_t i = 0; i < busy.size(); ++i) {
+      if (busy[i] <= 0) continue;
+      const double share = busy[i] / most;
+      const auto steps = static_cast<double>(executions_ + bounds_[i]);
+      if (share < kIdle) bounds_[i] = limited(steps / share - static_cast<double>(executions_));
+      if (share > kBusy) bounds_[i] = std::max(bounds_[i] - 1, least_);
+    }
+  }
+  void archive(Archive& archive) override {
+    Executions::archive(archive);
+    archive(bounds_);
+  }
+
+  std::vector<int64_t> bounds_;
 };
 
 // Workers that wait much need more room; where all are equally busy, room only makes gradients
@@ -58,67 +143,35 @@ class Ssp : public Consistency {
 // uses it up, and when it has recovered, the others could not come closer without waiting for it to
 // catch up. So what the slowest is behind is forgiven after some steps of its own, and the bound
 // says how many steps the others may make meanwhile.
-class Adaptive : public Ssp {
+class Waiting : public Executions {
  public:
-  explicit Adaptive(const Config& config, int64_t workers)
-      : Ssp(config.staleness),
-        executions_(config.executions),
-        most_(16 * std::max<int64_t>(1, config.staleness)),
-        least_(asks_ahead_of_push(config) ? 1 : 0),
-        reports_(static_cast<size_t>(workers), 0),
-        slowness_(static_cast<size_t>(workers), 0) {}
+  using Executions::Executions;
 
   bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited) override {
     used_ = std::max(used_, std::min(clock - oldest, bound));
-    // Who had to wait goes on only when the slowest has made enough steps, not after each of them.
-    const int64_t more = waited ? std::min(executions_ - 1, bound) : 0;
-    return oldest >= clock - bound + more;
+    return Executions::may_read(clock, oldest, bound, waited);
   }
-
-  bool forgives(int64_t pushes) const override { return pushes >= executions_; }
-
-  void observe(int worker, double occupancy, size_t present) override {
-    if (occupancy < 0) return;
-    const auto index = static_cast<size_t>(worker);
-    reports_[index] += 1;
-    slowness_[index] += 1 / std::max(occupancy, kLeast);
-    double sum = 0, most = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < reports_.size(); ++i) {
-      if (reports_[i] == 0) continue;
-      // Steps take as much work each, so this is the share of all its time since then.
-      const double busy = reports_[i] / slowness_[i];
-      sum += busy;
-      most = std::max(most, busy);
-      ++count;
-    }
-    if (count < present) return;
-    if (count > 1) follow((sum / most - 1) / static_cast<double>(count - 1));
-    used_ /= 2;  // who is let off is level with the others for a while
-    std::fill(reports_.begin(), reports_.end(), 0.0);
-    std::fill(slowness_.begin(), slowness_.end(), 0.0);
-  }
-
-  void archive(Archive& archive) override { archive(bound_, used_, reports_, slowness_); }
 
  private:
-  // `busy`: the others, compared with the busiest. Who is busy for a quarter of the time needs four
-  // times the room. It falls to twice what anybody made use of at once, and below that step by
-  // step.
-  void follow(double busy) {
-    if (busy < kIdle) {
-      const double room = static_cast<double>(bound_ + 1) / std::max(busy, kLeast);
+  // The others, compared with the busiest. Who is busy for a quarter of the time needs four times
+  // the room. It falls to twice what anybody made use of at once, and below that step by step.
+  void follow(const std::vector<double>& busy, size_t count) override {
+    const double most = *std::max_element(busy.begin(), busy.end());
+    const double sum = std::accumulate(busy.begin(), busy.end(), 0.0);
+    const double others = count > 1 ? (sum / most - 1) / static_cast<double>(count - 1) : kIdle;
+    if (others < kIdle) {
+      const double room = static_cast<double>(bound_ + 1) / std::max(others, kLeast);
       bound_ = std::min(static_cast<int64_t>(std::ceil(room)) - 1, most_);
     }
-    if (busy > kBusy) bound_ = std::max(std::min(bound_ - 1, 2 * used_), least_);
+    if (others > kBusy) bound_ = std::max(std::min(bound_ - 1, 2 * used_), least_);
+    used_ /= 2;  // who is let off is level with the others for a while
+  }
+  void archive(Archive& archive) override {
+    Executions::archive(archive);
+    archive(used_);
   }
 
-  static constexpr double kIdle = 0.8, kBusy = 0.95, kLeast = 1e-3;
-  int64_t executions_;
-  int64_t most_, least_;
-  int64_t used_ = 0;              // how far anybody was ahead, forgotten by halves
-  std::vector<double> reports_;   // of each worker since the bound was looked at
-  std::vector<double> slowness_;  // the sum of 1 / occupancy of these
+  int64_t used_ = 0;  // how far anybody was ahead, forgotten by halves
 };
 
 }  // namespace
@@ -128,11 +181,14 @@ std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t work
   if (config.consistency == "asp") return std::make_unique<Asp>();
   if (config.consistency == "ssp") return std::make_unique<Ssp>(config.staleness);
   if (config.consistency == "adaptive") return std::make_unique<Adaptive>(config, workers);
+  if (config.consistency == "waiting") return std::make_unique<Waiting>(config, workers);
   TUTTI_CHECK(config.consistency == "backup");
   return std::make_unique<Backup>(workers - config.backup);
 }
 
-double rate_factor(const Config& config, double rounds_stale, int64_t clocks_behind) {
+double rate_factor(const Config& config, int64_t parts, double rounds_stale,
+                   int64_t clocks_behind) {
+  if (config.update_weight > 0) return config.update_weight * static_cast<double>(parts);
   if (config.rate == "staleness") return 1 / std::max(1.0, rounds_stale);
   if (config.rate == "worker")
     return 1 / static_cast<double>(1 + std::max<int64_t>(0, clocks_behind));

@@ -4,8 +4,11 @@
 //  asp       Dean et al., "Large scale distributed deep networks" (DistBelief), NIPS 2012
 //  ssp       Ho et al., "More effective distributed ML via a stale synchronous parallel parameter
 //            server", NIPS 2013
-//  adaptive  after Zhang et al. 2018: the bound follows the occupancy that nodes report, and counts
-//            from the last synchronisation, between which the slowest worker has some executions
+//  adaptive  after Zhang et al., "An adaptive synchronous parallel strategy for distributed machine
+//            learning", IEEE Access 2018: the bound of each worker follows the occupancy of its
+//            processor, and counts from the last synchronisation, between which the slowest worker
+//            has some executions
+//  waiting   the same with one bound for all, which follows the phases that workers wait in
 //  backup    Chen et al., "Revisiting distributed synchronous SGD", 2016
 #pragma once
 
@@ -33,7 +36,7 @@ class Consistency {
   // `waited`: it was refused before.
   virtual bool may_read(int64_t clock, int64_t oldest, int64_t bound, bool waited);
   // How far the fastest may be ahead now; what workers are told.
-  virtual int64_t bound() const;
+  virtual int64_t bound(int worker) const;
   // May a worker that has pushed so many times since then be told again that it need not catch up
   // with those before it?
   virtual bool forgives(int64_t pushes) const;
@@ -44,9 +47,10 @@ class Consistency {
 
 std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t workers);
 
-// What a gradient's rate is multiplied by, after its staleness in rounds of all workers (Zhang et
+// What a gradient's rate is multiplied by: one part of `parts` of a batch, to which
+// `update_weight` gives another weight than that part (ConSGD, Jiang et al. below), after its staleness in rounds of all workers (Zhang et
 // al., "Staleness-aware async-SGD", IJCAI 2016) or its worker's delay in clocks (Jiang et al.,
 // "Heterogeneity-aware distributed parameter servers", SIGMOD 2017).
-double rate_factor(const Config& config, double rounds_stale, int64_t clocks_behind);
+double rate_factor(const Config& config, int64_t parts, double rounds_stale, int64_t clocks_behind);
 
 }  // namespace tutti::parameter_server

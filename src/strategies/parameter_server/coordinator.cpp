@@ -10,6 +10,7 @@ Coordinator::Coordinator(Context& context, const Config& config, const Consisten
     : context_(context),
       consistency_(consistency),
       timetable_(timetable),
+      pull_every_(config.pull_every),
       dealer_(timetable, static_cast<int>(context.cluster.workers), config.pull_every,
               context.task.partition != "global"),
       started_s_(context.node.clock().now()),
@@ -19,7 +20,7 @@ void Coordinator::applied(int worker, const Request& push) {
   if (!consistency_.lockstep()) dealer_.accept(worker, push.hand, push.steps);
   samples_ += push.samples;
   steps_ += static_cast<double>(push.steps) / push.hand.parts;
-  progress_ += static_cast<double>(push.steps) * timetable_.progress(push.hand);
+  progress_ += timetable_.progress(push.hand, push.steps);
 }
 
 void Coordinator::dropped(int worker, const Request& push) {
@@ -31,6 +32,10 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   version_ = version;
   const bool lockstep = consistency_.lockstep();
   if (lockstep) finished_ = !dealer_.deal_round(present);
+  // Without the late ones a step is less than a global batch, so the hands of `max_steps` batches
+  // are enough for more steps than that. What is still computed belongs to a step that is closed.
+  const int64_t most = context_.task.max_steps;
+  if (!lockstep && consistency_.collects() && most > 0 && version >= most) finished_ = true;
   if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
   next_evaluation_ = next_due(context_.task.eval_every, progress_);
   begin_evaluation(lockstep, present.size());
@@ -38,7 +43,9 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
 }
 
 void Coordinator::begin_evaluation(bool blocking, size_t workers) {
-  const auto step = consistency_.collects() ? version_ : int64_t{std::lround(steps_)};
+  // An update is a step where one batch makes it, the late workers' parts included.
+  const bool one_batch = consistency_.collects() && pull_every_ == 1;
+  const auto step = one_batch ? version_ : int64_t{std::lround(steps_)};
   evaluator_.begin(context_.data.splits.validation.size(), workers, blocking,
                    {.step = step, .epoch = progress_, .samples = samples_});
   measured_version_ = version_;

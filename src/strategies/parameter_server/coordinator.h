@@ -46,6 +46,7 @@ class Coordinator {
   Context& context_;
   const Consistency& consistency_;
   const Timetable& timetable_;
+  const int64_t pull_every_;
   Dealer dealer_;
   Evaluator evaluator_;
   std::deque<EvaluationRow> rows_;  // that rank 0 has not been told of

@@ -18,15 +18,15 @@ Dealer::Dealer(const Timetable& timetable, int workers, int64_t pull_every, bool
 }
 
 std::optional<Hand> Dealer::block_at(Position& position) const {
-  while (position.epoch < timetable_.epochs() &&
-         position.step >= timetable_.steps(position.epoch)) {
-    ++position.epoch;
-    position.step = 0;
-  }
+  Hand hand = timetable_.normal({static_cast<int32_t>(position.epoch),
+                                 static_cast<int32_t>(position.step), 0, position.part, workers_});
+  position.epoch = hand.epoch;
+  position.step = hand.step;
   if (position.epoch >= timetable_.epochs()) return std::nullopt;
-  const int64_t steps = std::min(pull_every_, timetable_.steps(position.epoch) - position.step);
-  return Hand{static_cast<int32_t>(position.epoch), static_cast<int32_t>(position.step),
-              static_cast<int32_t>(steps), position.part, workers_};
+  hand.steps = pull_every_ == 1 ? 1
+                                : static_cast<int32_t>(
+                                      std::min(pull_every_, timetable_.left_from(hand)));
+  return hand;
 }
 
 std::optional<Hand> Dealer::next_of(Position& position, bool own) {
@@ -111,6 +111,7 @@ bool Dealer::accept(int worker, const Hand& hand, int64_t steps) {
     const auto taken = static_cast<int32_t>(std::min<int64_t>(steps, mine.front().steps));
     mine.front().step += taken;
     mine.front().steps -= taken;
+    mine.front() = timetable_.normal(mine.front());
     steps -= taken;
     if (mine.front().steps == 0) mine.pop_front();
   }

@@ -43,7 +43,8 @@ class Dealer {
     int64_t epoch = 0, step = 0;
     int part = 0;
   };
-  std::optional<Hand> block_at(Position& position) const;  // skips to the next epoch with steps
+  // Skips to the next epoch with steps. The hand may go on in the epochs after it.
+  std::optional<Hand> block_at(Position& position) const;
   std::optional<Hand> next_of(Position& position, bool own);
   std::optional<Hand> rarest() const;
   int holders(const Hand& hand) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/layout.h"
 #include "strategies/parameter_server/row_worker.h"
 #include "strategies/parameter_server/server_node.h"
@@ -120,7 +121,10 @@ class ParameterServer : public Strategy {
     // The parameters that come in, and what is summed up by the worker itself.
     most.extra_memory = count * sizeof(float);
     if (plan.task.deterministic) most.extra_memory += count * sizeof(ExactSum);
-    if (config_.pull_every > 1) most.extra_memory += count * sizeof(float);
+    if (config_.pull_every > 1) {  // and what its own steps need
+      const Layout all = layout_of(plan.architecture, {0, plan.architecture.parameter_count});
+      most.extra_memory += (count + optimizer_cost(plan.optimizer, all).values) * sizeof(float);
+    }
     most.extra_memory +=
         copies * static_cast<double>(largest) * sizeof(float);  // what is passed on
     return most;

@@ -176,9 +176,9 @@ double RowWorker::lane_gradient(std::span<const uint32_t> samples, uint64_t step
     loss = model_->sparse_gradient(batch_, lane_keys_, scale);
     if (!std::isfinite(loss)) throw diverged_at(step_number);
   }
-  context_.node.clock().charge({.flops = static_cast<double>(samples.size()) *
-                                         context_.model.architecture().training_flops(),
-                                .memory_bytes = 0});
+  const Architecture& architecture = context_.model.architecture();
+  context_.node.clock().charge(forward_work(architecture, samples.size()));
+  context_.node.clock().charge(backward_work(architecture, samples.size()));
   return loss;
 }
 

@@ -136,7 +136,8 @@ void Server::begin_push(int index, const Request& request) {
   Worker& sender = worker(index);
   const bool again = request.sequence <= sender.executed;
   if (!again && request.clock < sender.clock) local_.count("pushes_duplicated");
-  if (!again && (request.clock != sender.clock || sender.finished))
+  const bool repeats = sender.reply.kind == Reply::kRepeat && request.flags & Request::kFinal;
+  if (!again && (request.clock != sender.clock || (sender.finished && !repeats)))
     return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
   if (shard_.rows()) return receive_rows(index, request);
   if (request.flags & Request::kOutbox) return take_outbox(index, request);
@@ -254,6 +255,10 @@ void Server::execute(Chain::Item& item) {
     try_to_close();
   }
   answer_all();
+  if (entry.kind == Entry::kRequest && !(entry.request.flags & Request::kPush)) {
+    try_to_close();  // everybody may wait for one that is lost, now that this one waits, too
+    answer_all();
+  }
   if (updates_ != static_cast<int>(entry.updated))
     throw Error(fmt::format("entry {} of shard {} made {} updates here and {} at the head",
                             entry.index, index_, updates_, entry.updated));

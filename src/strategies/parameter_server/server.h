@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "strategies/parameter_server/chain.h"
+#include "strategies/parameter_server/clock_means.h"
 #include "strategies/parameter_server/coordinator.h"
 #include "strategies/parameter_server/shard.h"
 
@@ -171,6 +172,7 @@ class Server {
   // Updates.
   void take_push(int index, const Request& request, size_t slot);
   void update(std::span<const size_t> slots, double factor, double rate);
+  void update_mean(const Request& push, int64_t clock, size_t slot);
   void apply_at_once(int index, const Request& push, size_t slot);
   void try_to_close();
   bool may_close(const std::vector<Gathered>& chosen) const;
@@ -222,6 +224,7 @@ class Server {
   std::unique_ptr<Consistency> consistency_;
   Timetable timetable_;
   Shard shard_;
+  ClockMeans means_;  // rate = "dynamic"
   Chain chain_;
   std::unique_ptr<Coordinator> coordinator_;  // the first shard's
   std::vector<Range> pieces_;                 // of gradients

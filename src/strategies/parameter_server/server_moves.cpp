@@ -142,6 +142,7 @@ void Server::archive(Archive& archive) {
   for (Gathered& one : gathered_) archive(one.push, one.worker);
   for (Bulletin& one : bulletins_) archive(one.index, one.request, one.decided);
   consistency_->archive(archive);
+  means_.archive(archive);
   if (coordinates()) coordinator_->archive(archive);
   std::map<std::string, int64_t> counters = context_.recorder.counters();
   std::vector<EvaluationRow> evaluations = context_.recorder.evaluations();

@@ -77,8 +77,8 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
   }
   if (version_ < pull.wanted) return false;
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
-  const bool follows = config_.consistency == "adaptive" && !coordinates();
-  reply.bound = follows ? pull.bound : consistency_->bound();
+  const bool follows = follows_reports(config_) && !coordinates();
+  reply.bound = follows ? pull.bound : consistency_->bound(index);
   const int64_t clock = asking.lead() + pull.clock + (pull.flags & Request::kAhead ? 1 : 0) +
                         (pull.flags & Request::kPush ? 1 : 0);
   reply.oldest = oldest_ - asking.lead();

@@ -63,16 +63,42 @@ void Server::update(std::span<const size_t> slots, double factor, double rate) {
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(gradient.size())});
 }
 
+// Everybody in the chain gets the gradient itself, as all of them keep the sums of clocks. A part
+// of a batch is divided by the number of parts: times that it is the worker's own update.
+void Server::update_mean(const Request& push, int64_t clock, size_t slot) {
+  ++updates_;
+  Chain::Item& item = *current_;
+  const bool cost_only = node_.clock().cost_only();
+  std::span<const float> gradient = item.values.span();
+  if (!replaying_) {
+    item.entry.updated = 1;
+    gradient = values_in<float>(shard_.slot(slot));
+    if (chain_.has_successor() && !gradient.empty()) {
+      item.entry.elements = gradient.size();
+      item.values = Buffer<float>(gradient.size());
+      if (!cost_only) std::copy(gradient.begin(), gradient.end(), item.values.span().begin());
+    }
+  }
+  const double rate = timetable_.rate(push.hand);
+  if (cost_only) gradient = {};
+  shard_.apply(means_.revise(clock, gradient, push.hand.parts, rate), rate);
+  node_.clock().charge({.flops = 0, .memory_bytes = 16.0 * static_cast<double>(elements())});
+  means_.forget_before(oldest());
+}
+
 void Server::free(size_t slot) {
   if (slot != kNoSlot) shard_.free_slot(slot);
 }
 
 void Server::apply_at_once(int index, const Request& push, size_t slot) {
   const auto staleness = static_cast<double>(version_ - push.version);
-  const auto workers = static_cast<double>(std::max<size_t>(1, present(true).size()));
   const int64_t behind = fastest() - (worker(index).lead() + worker(index).clock);
-  const double factor = rate_factor(config_, staleness / workers, behind);
-  update({&slot, 1}, 1, factor * timetable_.rate(push.hand));
+  // The gradient is one part of a batch that was cut so, whoever has been lost since.
+  const double factor = rate_factor(config_, push.hand.parts, staleness / push.hand.parts, behind);
+  if (config_.rate == "dynamic")
+    update_mean(push, worker(index).lead() + worker(index).clock - 1, slot);
+  else
+    update({&slot, 1}, 1, factor * timetable_.rate(push.hand));
   free(slot);
   ++version_;
   samples_ += push.samples;

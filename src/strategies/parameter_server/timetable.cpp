@@ -38,8 +38,29 @@ double Timetable::rate(const Hand& hand) const {
                             static_cast<double>(all_steps(hand.epoch)));
 }
 
-double Timetable::progress(const Hand& hand) const {
-  return 1.0 / (static_cast<double>(all_steps(hand.epoch)) * static_cast<double>(hand.parts));
+Hand Timetable::normal(Hand hand) const {
+  for (; hand.epoch < epochs_ && hand.step >= steps(hand.epoch); ++hand.epoch)
+    hand.step -= static_cast<int32_t>(steps(hand.epoch));
+  return hand;
+}
+
+int64_t Timetable::left_from(const Hand& hand) const {
+  int64_t left = -hand.step;
+  for (int64_t epoch = hand.epoch; epoch < epochs_; ++epoch) left += steps(epoch);
+  return std::max<int64_t>(0, left);
+}
+
+// Epochs may have different batches: those of earlier epochs are smaller or larger parts of theirs.
+double Timetable::progress(const Hand& hand, int64_t steps) const {
+  double sum = 0;
+  int64_t last = hand.step;
+  for (int64_t epoch = hand.epoch; steps > 0; --epoch) {
+    const int64_t here = epoch > 0 ? std::min(steps, last + 1) : steps;
+    sum += static_cast<double>(here) / static_cast<double>(all_steps(epoch));
+    steps -= here;
+    if (epoch > 0) last = all_steps(epoch - 1) - 1;
+  }
+  return sum / static_cast<double>(hand.parts);
 }
 
 double Timetable::weight(const Hand& hand, int64_t samples) const {

@@ -15,9 +15,12 @@ class Timetable {
   int64_t steps(int64_t epoch) const;
   int64_t count(int64_t epoch, int64_t step) const;   // samples of that batch
   int64_t number(int64_t epoch, int64_t step) const;  // of that step, counted over all epochs
-  double rate(const Hand& hand) const;                // for its first step
-  // How much of an epoch one part of one step is.
-  double progress(const Hand& hand) const;
+  // The same hand, also when steps were added to it beyond the end of its epoch.
+  Hand normal(Hand hand) const;
+  int64_t left_from(const Hand& hand) const;  // steps of the run from this one on
+  double rate(const Hand& hand) const;        // for its first step
+  // How many epochs one part each of the last `steps` steps up to this one is.
+  double progress(const Hand& hand, int64_t steps) const;
   // How much of a global batch `samples` samples of that step are.
   double weight(const Hand& hand, int64_t samples) const;
 

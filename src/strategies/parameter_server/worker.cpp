@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "fabric/exchange.h"
 #include "strategies/compute.h"
+#include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/layout.h"
 
@@ -21,6 +22,8 @@ Worker::Worker(Context& context, const Config& config)
       started_s_(context.node.clock().now()),
       incoming_(context.model.parameters().size()),
       accrued_(config.pull_every > 1 ? incoming_.size() : 0),
+      layout_(layout_of(context.model.architecture(), {0, incoming_.size()})),
+      optimizer_(config.pull_every > 1 ? make_optimizer(context.optimizer, layout_) : nullptr),
       sums_(context.task.deterministic ? incoming_.size() : 0),
       ring_(context.node, static_cast<Rank>(context.cluster.workers), config),
       bound_(config.staleness),
@@ -84,7 +87,7 @@ void Worker::train() {
     await_replies(context_.node.timeout_s(), by_layers_);
     const Reply reply = coordinator().reply();
     if (reply.kind != Reply::kCompute) await_replies();  // all of them
-    if (reply.kind == Reply::kFinish) return;
+    if (reply.kind == Reply::kFinish) return finish_training();
     if (reply.kind == Reply::kEvaluate) {
       evaluate(reply.task, 0);
       continue;
@@ -95,6 +98,16 @@ void Worker::train() {
     forgiven_ = std::max(forgiven_, reply.forgiven);
     compute(reply.hand);
   }
+}
+
+// What is left to push belongs to the update after those that everybody has read now. Who has
+// measured quality has read them as well.
+void Worker::finish_training() {
+  finishes_ = true;
+  if (!collects_ || accrued_steps_ == 0) return;
+  await_version(coordinator().reply().version);
+  await_replies();
+  for (Link& link : links_) link.use();
 }
 
 // Nobody pushes any more: everybody gets the same parameters.
@@ -146,7 +159,9 @@ void Worker::say_goodbye() {
 double Worker::occupancy() {
   { const PhaseScope now(context_.watch, Phase::kOther); }  // counts the phase that goes on, too
   const double busy_s =
-      context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
+      config_.consistency == "adaptive"
+          ? context_.node.clock().busy_s()
+          : context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
   const double now_s = context_.node.clock().now();
   const double share = now_s > asked_s_ ? (busy_s - busy_before_s_) / (now_s - asked_s_) : -1;
   busy_before_s_ = busy_s;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,7 @@ class Worker : private LateParameters {
 
  protected:
   void train();
+  void finish_training();
   void finish();
   virtual void take_final() {}  // what else there is to fetch before it says goodbye
   void say_goodbye();
@@ -80,7 +82,9 @@ class Worker : private LateParameters {
   double started_s_;
   Buffer<float> incoming_;
   Buffer<float> accrued_;  // pull_every > 1: gradients that were not pushed yet
-  Buffer<ExactSum> sums_;  // task.deterministic
+  Layout layout_;
+  std::unique_ptr<Optimizer> optimizer_;  // pull_every > 1: of the steps on the copy of its own
+  Buffer<ExactSum> sums_;                 // task.deterministic
   Ring ring_;
   std::deque<Link> links_;                  // one for each shard
   std::vector<std::vector<Range>> pieces_;  // of each link's range
@@ -92,7 +96,7 @@ class Worker : private LateParameters {
   Hand accrued_hand_;
   std::optional<StepRow> row_;  // of the step that is not complete before the next reply
   double busy_before_s_ = 0, asked_s_ = 0;
-  bool began_ = false;
+  bool began_ = false, finishes_ = false;
   const bool by_layers_;    // pulls them so
   size_t late_pieces_ = 0;  // that are still on their way
   double late_copied_ = 0;  // floats, not charged yet

@@ -20,6 +20,7 @@ void Worker::compute(const Hand& hand) {
   step.steps = 1;
   for (int32_t i = 0; i < hand.steps; ++i, ++step.step) {
     if (ahead && i + 1 == hand.steps) ask(0);
+    step = timetable_.normal(step);
     compute_and_accrue(step, i == 0);
   }
   if (!ahead) ask(0);
@@ -92,18 +93,18 @@ void Worker::send_whole(Link& link, const Request& request, std::span<const floa
                                       : bytes_of(sums.subspan(range.begin, range.size())));
 }
 
-// By its own gradient. Running statistics follow this worker's samples as if there were no others:
-// then what is pushed is its share of how far they went, and the servers' is the mean of all.
+// By its own gradient, as the servers will step by it, but with a state of the optimizer that only
+// this worker's gradients make up. Running statistics follow this worker's samples as if there were
+// no others: then what is pushed is its share of how far they went, and the servers' is the mean of
+// all.
 void Worker::step_alone(double rate, const LocalWorker::Result& result) {
-  const std::span<float> x = context_.model.parameters();
-  const std::span<const float> g = context_.model.gradients();
-  const double all =
-      static_cast<double>(result.count) / static_cast<double>(std::max<int64_t>(1, result.samples));
-  for (const Parameter& parameter : context_.model.architecture().parameters) {
-    const double step = parameter.running_rate > 0 ? parameter.running_rate * all : rate;
-    const auto factor = static_cast<float>(step);
-    for (size_t i = parameter.range.begin; i < parameter.range.end; ++i) x[i] -= factor * g[i];
-  }
+  const std::span<float> g = context_.model.gradients();
+  const auto all = static_cast<float>(static_cast<double>(result.count) /
+                                      static_cast<double>(std::max<int64_t>(1, result.samples)));
+  for (const Parameter& parameter : context_.model.architecture().parameters)
+    for (size_t i = parameter.range.begin; parameter.running_rate > 0 && i < parameter.range.end; ++i)
+      g[i] *= all;
+  optimizer_->step(context_.model.parameters(), g, rate);
 }
 
 // Between pulls a worker goes on from its own steps, and keeps their gradients for the next push.
@@ -115,14 +116,15 @@ void Worker::compute_and_accrue(const Hand& hand, bool push) {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (push)
       for (Link& link : links_) link.finish_sending();
-    const std::span<float> x = context_.model.parameters(), sum = accrued_.span();
+    const std::span<float> sum = accrued_.span();
     const std::span<const float> g = context_.model.gradients();
     if (!context_.node.clock().cost_only()) {
-      for (size_t i = 0; i < x.size(); ++i) sum[i] = accrued_steps_ > 0 ? sum[i] + g[i] : g[i];
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] = accrued_steps_ > 0 ? sum[i] + g[i] : g[i];
       step_alone(rate, result);
     }
     context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(x.size())});
+        {.flops = 0, .memory_bytes = 12.0 * static_cast<double>(accrued_.size())});
+    charge_update(context_, layout_);
   }
   accrued_hand_ = hand;
   ++accrued_steps_;
@@ -148,7 +150,7 @@ void Worker::repeat(Link& link) {
       context_.task.deterministic
           ? local_.exact_gradient(place_of(hand), number_of(hand), sums_.span())
           : local_.gradient(place_of(hand), number_of(hand), [](Range) {});
-  Request request = pull_request(link, Request::kPush);
+  Request request = pull_request(link, Request::kPush | (finishes_ ? Request::kFinal : 0u));
   request.hand = hand;
   request.steps = hand.steps;
   request.samples = result.samples;

@@ -146,16 +146,21 @@ TEST(FederatedAveraging, FedNovaByHand) {
 }
 
 // Option II, as published: y -= lr (g - c_i + c); c_i' = c_i - c + (x - y) / (K lr);
-// x += mean of (y - x); c += mean over all clients of (c_i' - c_i).
-TEST(FederatedAveraging, ScaffoldByHand) {
+// x += mean of (y - x); c += mean over all clients of (c_i' - c_i). Both means are over clients, or
+// both over samples.
+void expect_scaffold(const std::string& weigh_by) {
   const Settings settings =
-      federated({"strategy.algorithm=scaffold", "strategy.local_steps=3", "task.max_steps=3"});
-  FederatedReference reference(settings, {}, kClients, 8);
+      federated({"strategy.algorithm=scaffold", "strategy.weigh_by=" + weigh_by, kUnequalSplit,
+                 "strategy.local_steps=3", "task.max_steps=3"});
+  FederatedReference reference(settings, kUnequal, kClients, 8);
   Vector x = reference.initial(), c(x.size());
   const size_t size = x.size();
   std::vector<Vector> own(kClients, Vector(size));
   double all = 0;
   for (size_t i = 0; i < kClients; ++i) all += reference.samples(i);
+  const auto share = [&](size_t i) {
+    return weigh_by == "clients" ? 1.0 / kClients : reference.samples(i) / all;
+  };
   for (int64_t round = 0; round < 3; ++round) {
     Vector moved(size), changed(size);
     for (size_t i = 0; i < kClients; ++i) {
@@ -165,8 +170,8 @@ TEST(FederatedAveraging, ScaffoldByHand) {
           local_steps(reference, i, 3 * round, 3, x, 0, [&](const Vector&) { return correction; });
       for (size_t k = 0; k < size; ++k) {
         const double next = own[i][k] - c[k] + (x[k] - y[k]) / (3 * kRate);
-        moved[k] += reference.samples(i) / all * (y[k] - x[k]);
-        changed[k] += (next - own[i][k]) / kClients;
+        moved[k] += share(i) * (y[k] - x[k]);
+        changed[k] += share(i) * (next - own[i][k]);
         own[i][k] = next;
       }
     }
@@ -177,6 +182,9 @@ TEST(FederatedAveraging, ScaffoldByHand) {
   }
   expect_close(parameters_after(settings), x);
 }
+
+TEST(FederatedAveraging, ScaffoldByHandWithClientsAlike) { expect_scaffold("clients"); }
+TEST(FederatedAveraging, ScaffoldByHandWithClientsBySamples) { expect_scaffold("samples"); }
 
 // FedSGD: one gradient of all a client's samples is one step on the gradient of all samples.
 TEST(FederatedAveraging, FedSgdIsGradientDescent) {

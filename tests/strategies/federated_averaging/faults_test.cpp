@@ -7,6 +7,7 @@
 #include "jobs/plugins.h"
 #include "strategies/federated_averaging/messages.h"
 #include "tests/support/faults.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -27,7 +28,8 @@ Settings fault_task(const Settings& more) {
 
 Settings virtual_fault_task(const Settings& more) {
   return fault_task(
-             {"cluster.fabric=virtual", "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"}) +
+             {"cluster.fabric=virtual", "cluster.step_overhead=0", "cluster.layer_overhead=0",
+              "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"}) +
          more;
 }
 
@@ -114,7 +116,7 @@ Job random_job(uint64_t seed) {
 
 TEST(FederatedFaults, AHundredRandomSchedulesEndInAStatedOutcome) {
   int whole = 0, survived = 0, ended = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(100, 500); ++seed) {
     Job job = random_job(seed);
     const RunRecord record = run_job(job);
     const std::string outcome = stated_outcome(record.outcomes);

@@ -148,7 +148,7 @@ TEST(Aggregation, IsTheSameBitsInWhateverOrderUpdatesArrive) {
       }
       const size_t slot = aggregation.take_slot();
       aggregation.slot(slot)[0] = updates[place];
-      aggregation.add(place, slot, {1, 1, 1});
+      aggregation.add(place, slot, {1, 1, 1, 1});
     }
     std::vector<float> mean{5};
     EXPECT_TRUE(aggregation.mean(mean));
@@ -164,11 +164,31 @@ TEST(Aggregation, WeighsBySamples) {
     const size_t slot = aggregation.take_slot();
     aggregation.slot(slot)[0] = place == 0 ? 3.0f : -1.0f;
     aggregation.slot(slot)[1] = place == 0 ? 8.0f : 0.0f;
-    aggregation.add(place, slot, weight_of("fedavg", {}, place == 0 ? 10 : 30, 7));
+    aggregation.add(place, slot, weight_of({}, {}, place == 0 ? 10 : 30, 7));
   }
   std::vector<float> mean(2);
   EXPECT_TRUE(aggregation.mean(mean));
   EXPECT_EQ(mean, (std::vector<float>{0, 2}));
+}
+
+// SCAFFOLD as published: a client with three times the samples counts no more than another one.
+TEST(Aggregation, WeighsClientsAlikeForScaffold) {
+  for (const std::string by : {"clients", "samples"}) {
+    Config config;
+    config.algorithm = "scaffold";
+    config.weigh_by = by;
+    Aggregation aggregation(2, 2, true, [](size_t, std::span<const float>) {}, {{1, 2}});
+    aggregation.begin(2);
+    for (const size_t place : {0u, 1u}) {
+      const size_t slot = aggregation.take_slot();
+      aggregation.slot(slot)[0] = aggregation.slot(slot)[1] = place == 0 ? 3.0f : -1.0f;
+      aggregation.add(place, slot, weight_of(config, {}, place == 0 ? 10 : 30, 7));
+    }
+    std::vector<float> mean(2);
+    EXPECT_TRUE(aggregation.mean(mean));
+    EXPECT_EQ(mean[0], by == "clients" ? 1.0f : 0.0f) << "(3 - 1) / 2, or (10 x 3 - 30) / 40";
+    EXPECT_EQ(mean[1], 0.0f) << "running statistics are means over samples";
+  }
 }
 
 TEST(Aggregation, KeepsOnlyWhatCameTooEarly) {
@@ -189,7 +209,7 @@ TEST(Aggregation, SaysWhenThereIsNothingToAverageOrItIsNotFinite) {
   EXPECT_FALSE(aggregation.mean(mean));
   const size_t slot = aggregation.take_slot();
   aggregation.slot(slot)[0] = std::numeric_limits<float>::infinity();
-  aggregation.add(0, slot, {1, 1, 1});
+  aggregation.add(0, slot, {1, 1, 1, 1});
   EXPECT_FALSE(aggregation.mean(mean));
 }
 
@@ -208,16 +228,16 @@ TEST(FedNova, ReachIsThatOfStepsThatAllSeeTheSameGradient) {
 }
 
 TEST(ControlVariates, StayTheMeanOfThoseOfAllClients) {
-  ControlVariates controls(2, 4, true);
+  ControlVariates controls(2, true);
   std::vector<float> correction(2);
   const std::vector<float> a{4, 8}, b{2, -2}, c{8, 0};
-  controls.update(0, a);
-  controls.update(3, b);
+  controls.update(0, a, 0.25);
+  controls.update(3, b, 0.25);
   controls.correction(0, correction);
   EXPECT_EQ(correction, (std::vector<float>{-4, -8}));  // c does not move within a round
   controls.close_round();
   EXPECT_EQ(controls.server()[0], 1.5);
-  controls.update(0, c);
+  controls.update(0, c, 0.25);
   controls.close_round();
   EXPECT_EQ(controls.server()[0], 2.5);
   EXPECT_EQ(controls.server()[1], -0.5);
@@ -244,18 +264,20 @@ TEST(ClientBatches, EveryPassSeesEverySampleInAnotherOrder) {
 TEST(ServerOptimizer, TwoStepsOfEachByHand) {
   const double lr = 0.5, b1 = 0.9, b2 = 0.99, eps = 1e-3;
   const double gradients[] = {0.2, -0.1};
-  for (const std::string kind : {"adagrad", "adam", "yogi"}) {
+  for (const std::string kind : {"adagrad", "adam", "yogi", "adagrad 0", "adam 0", "yogi 0"}) {
+    const bool from_zero = kind.ends_with(" 0");
+    const std::string rule = kind.substr(0, kind.find(' '));
     const auto optimizer =
-        make_server_optimizer({.kind = kind, .beta1 = b1, .beta2 = b2, .eps = eps}, 1);
+        make_server_optimizer({.kind = rule, .beta1 = b1, .beta2 = b2, .eps = eps}, from_zero, 1);
     std::vector<float> x{1};
-    double expected = 1, m = 0, v = eps * eps;
+    double expected = 1, m = 0, v = from_zero ? 0 : eps * eps;
     for (const double g : gradients) {
       const std::vector<float> gradient{static_cast<float>(g)};
       optimizer->step(x, gradient, lr);
       m = b1 * m + (1 - b1) * g;
-      if (kind == "adagrad") v = v + g * g;
-      if (kind == "adam") v = b2 * v + (1 - b2) * g * g;
-      if (kind == "yogi") v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
+      if (rule == "adagrad") v = v + g * g;
+      if (rule == "adam") v = b2 * v + (1 - b2) * g * g;
+      if (rule == "yogi") v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
       expected -= lr * m / (std::sqrt(v) + eps);
       EXPECT_NEAR(x[0], expected, 1e-5) << kind;
     }

@@ -4,56 +4,115 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "strategies/parameter_server/clock_means.h"
 
 namespace tutti::parameter_server {
 namespace {
 
 TEST(Ssp, LetsNobodyReadBeyondTheBound) {
   const auto ssp = make_consistency({.consistency = "ssp", .staleness = 2}, 4);
-  EXPECT_TRUE(ssp->may_read(5, 3, ssp->bound(), false));
-  EXPECT_FALSE(ssp->may_read(6, 3, ssp->bound(), false));
+  EXPECT_TRUE(ssp->may_read(5, 3, ssp->bound(0), false));
+  EXPECT_FALSE(ssp->may_read(6, 3, ssp->bound(0), false));
 }
 
-TEST(Adaptive, FollowsTheOccupancyWithinItsLimits) {
-  const auto rule = make_consistency({.consistency = "adaptive", .staleness = 2}, 2);
+TEST(Waiting, FollowsTheOccupancyWithinItsLimits) {
+  const auto rule = make_consistency({.consistency = "waiting", .staleness = 2}, 2);
   const auto report = [&](double waiting, double waited_for) {
     rule->observe(0, waiting, 2);
-    const int64_t before = rule->bound();
+    const int64_t before = rule->bound(0);
     rule->observe(0, waiting, 2);  // not until everybody has reported
-    EXPECT_EQ(rule->bound(), before);
+    EXPECT_EQ(rule->bound(0), before);
     rule->observe(1, waited_for, 2);
   };
   report(0.5, 1);
-  EXPECT_EQ(rule->bound(), 5);
+  EXPECT_EQ(rule->bound(0), 5);
   for (int i = 0; i < 20; ++i) report(0.5, 1);
-  EXPECT_EQ(rule->bound(), 32);
+  EXPECT_EQ(rule->bound(0), 32);
   report(0.7, 0.8);  // neither
-  EXPECT_EQ(rule->bound(), 32);
+  EXPECT_EQ(rule->bound(0), 32);
   // Nobody waits for anybody, though the network takes half of the time.
   for (int i = 0; i < 40; ++i) report(0.5, 0.5);
-  EXPECT_EQ(rule->bound(), 0);
+  EXPECT_EQ(rule->bound(0), 0);
 }
 
 // Three steps without a wait and one that took five times as long: half of the time was work.
-TEST(Adaptive, WeighsReportsByTheirTime) {
-  const auto rule = make_consistency({.consistency = "adaptive", .staleness = 2}, 2);
+TEST(Waiting, WeighsReportsByTheirTime) {
+  const auto rule = make_consistency({.consistency = "waiting", .staleness = 2}, 2);
   for (const double occupancy : {1.0, 1.0, 1.0, 0.2}) rule->observe(0, occupancy, 2);
   rule->observe(1, 1, 2);
-  EXPECT_EQ(rule->bound(), 5);
+  EXPECT_EQ(rule->bound(0), 5);
 }
 
-TEST(Adaptive, FallsToWhatIsUsedAtOnceAndThenStepByStep) {
-  const auto rule = make_consistency({.consistency = "adaptive", .staleness = 20}, 2);
+TEST(Waiting, FallsToWhatIsUsedAtOnceAndThenStepByStep) {
+  const auto rule = make_consistency({.consistency = "waiting", .staleness = 20}, 2);
   const auto all_busy = [&] {
     rule->observe(0, 1, 2);
     rule->observe(1, 1, 2);
   };
   rule->may_read(7, 3, 20, false);
   all_busy();
-  EXPECT_EQ(rule->bound(), 8);
+  EXPECT_EQ(rule->bound(0), 8);
   rule->may_read(8, 3, 8, false);
   all_busy();
-  EXPECT_EQ(rule->bound(), 7);
+  EXPECT_EQ(rule->bound(0), 7);
+}
+
+// Three updates of the bounds by hand. Two executions and a bound of 3 are 5 steps; whose processor
+// is occupied for half as long as the most occupied can make 10, then 20.
+TEST(Adaptive, BoundsOfEachWorkerFollowItsProcessor) {
+  const auto rule =
+      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 3);
+  const auto report = [&](double first, double second, double third) {
+    rule->observe(0, first, 3);
+    rule->observe(1, second, 3);
+    rule->observe(2, third, 3);
+    return std::vector<int64_t>{rule->bound(0), rule->bound(1), rule->bound(2)};
+  };
+  EXPECT_EQ(report(0.4, 0.8, 0.8), (std::vector<int64_t>{8, 2, 2}));
+  EXPECT_EQ(report(0.4, 0.72, 0.8), (std::vector<int64_t>{18, 2, 1}));
+  EXPECT_EQ(report(0.8, 0.8, 0.2), (std::vector<int64_t>{17, 1, 10}));
+}
+
+// The bounds of workers are a part of the state that a replica gets.
+TEST(Adaptive, ArchivesItsBounds) {
+  const Config config{.consistency = "adaptive", .staleness = 3};
+  const auto rule = make_consistency(config, 2), copy = make_consistency(config, 2);
+  rule->observe(0, 0.4, 2);
+  rule->observe(1, 0.8, 2);
+  Archive saved;
+  rule->archive(saved);
+  const std::vector<std::byte> bytes = saved.take();
+  Archive read(bytes);
+  copy->archive(read);
+  EXPECT_TRUE(read.exhausted());
+  EXPECT_EQ(copy->bound(0), 8);
+  EXPECT_EQ(copy->bound(1), 2);
+}
+
+// Updates of 6, 2 and 1 come to clock 4: the parameters have their mean each time.
+TEST(ClockMeans, ThreeUpdatesByHand) {
+  ClockMeans means;
+  const std::vector<float> updates = {6, 2, 1};
+  const std::vector<float> expected = {6, 4, 3};
+  float x = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const double rate = 0.5 / static_cast<double>(i + 1);  // what came at another rate stays
+    const float gradient = updates[i] / static_cast<float>(2 * rate);
+    x += static_cast<float>(rate) * means.revise(4, {&gradient, 1}, 2, rate)[0];
+    EXPECT_NEAR(x, expected[i], 1e-6);
+    if (i > 0) continue;
+    Archive saved;
+    means.archive(saved);
+    const std::vector<std::byte> bytes = saved.take();
+    Archive read(bytes);
+    means = ClockMeans();
+    means.archive(read);
+  }
+  EXPECT_EQ(means.open(), 1u);
+  means.forget_before(5);
+  EXPECT_EQ(means.open(), 0u);
 }
 
 TEST(Adaptive, ForgivesAfterSomeSteps) {
@@ -82,10 +141,11 @@ TEST(Backup, ClosesWithAllButTheLate) {
 }
 
 TEST(Rate, IsDividedByWhatItFollows) {
-  EXPECT_EQ(rate_factor({.rate = "constant"}, 7, 3), 1);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 0), 0.25);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 0.5, 0), 1);
-  EXPECT_EQ(rate_factor({.rate = "worker"}, 9, 3), 0.25);
+  EXPECT_EQ(rate_factor({.rate = "constant"}, 4, 7, 3), 1);
+  EXPECT_EQ(rate_factor({.rate = "constant", .update_weight = 0.5}, 4, 7, 3), 2);
+  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 4, 0), 0.25);
+  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 0.5, 0), 1);
+  EXPECT_EQ(rate_factor({.rate = "worker"}, 4, 9, 3), 0.25);
 }
 
 }  // namespace

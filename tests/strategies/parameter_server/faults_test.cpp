@@ -8,6 +8,7 @@
 #include "fabric/exchange.h"
 #include "strategies/parameter_server/entry.h"
 #include "tests/strategies/parameter_server/runs.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -25,7 +26,7 @@ class EveryConsistency : public testing::TestWithParam<std::string> {};
 // At 40 random moments: the others go on, in their own time, and learn from what it left.
 TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
   int lost = 0;
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(40, 160); ++seed) {
     Random random(seed, Stream::kTest);
     Job job = faulty_job(GetParam(), {"task.seed=" + std::to_string(seed)});
     const auto victim = static_cast<int64_t>(random.below(4));

@@ -55,7 +55,7 @@ TEST_P(EveryConsistency, LearnsFromEverySampleOnce) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryConsistency,
                          testing::Combine(testing::Values("bsp", "asp", "ssp", "adaptive",
-                                                          "backup"),
+                                                          "waiting", "backup"),
                                           testing::Values("", "strategy.servers=1"),
                                           testing::Values("virtual", "process")),
                          [](const auto& test) {
@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
     More, EveryConsistency,
     testing::Combine(testing::Values("ssp"),
                      testing::Values("strategy.prefetch=true", "strategy.pull_every=3",
-                                     "strategy.rate=staleness", "task.partition=disjoint",
+                                     "strategy.rate=staleness", "strategy.rate=dynamic",
+                                     "task.partition=disjoint",
                                      "strategy.shards=layers"),
                      testing::Values("virtual", "process")),
     [](const auto& test) { return std::to_string(test.index); });
@@ -109,7 +110,7 @@ TEST(Ssp, StalenessStaysWithinTheBound) {
 // A worker that stays slow uses up any fixed bound. What it is behind is forgiven by the adaptive
 // one, which therefore needs no more than what the others do meanwhile; and where all are as fast
 // as each other it comes down to a barrier.
-TEST(Adaptive, NeitherWaitsForASlowWorkerNorLetsEqualOnesDrift) {
+TEST(Waiting, NeitherWaitsForASlowWorkerNorLetsEqualOnesDrift) {
   const auto run_with = [](const std::string& consistency, double factor) {
     Job job = load_job("", logistic_task() + servers(2, consistency) + cluster("virtual", 4) +
                                Settings{"task.global_batch=16", "task.epochs=6",
@@ -122,12 +123,12 @@ TEST(Adaptive, NeitherWaitsForASlowWorkerNorLetsEqualOnesDrift) {
   };
   const auto time_of = [](const RunRecord& record) { return record.nodes.front().total_s; };
   const double free_s = time_of(run_with("asp", 5));
-  EXPECT_LT(time_of(run_with("adaptive", 5)), 1.3 * free_s);
+  EXPECT_LT(time_of(run_with("waiting", 5)), 1.3 * free_s);
   EXPECT_GT(time_of(run_with("ssp", 5)), 2 * free_s);
   const auto staleness_of = [](const RunRecord& record) {
     return record.nodes.back().freshness.staleness_mean;
   };
-  EXPECT_LT(staleness_of(run_with("adaptive", 1)), 0.75 * staleness_of(run_with("asp", 1)));
+  EXPECT_LT(staleness_of(run_with("waiting", 1)), 0.75 * staleness_of(run_with("asp", 1)));
 }
 
 TEST(Staleness, GrowsWithTheFreedomOfTheModel) {
@@ -211,6 +212,11 @@ TEST(Check, RefusesWhatContradictsItself) {
        "strategy.staleness",
        "prefetch"},
       {{"strategy.rate=staleness"}, "strategy.rate", "bsp"},
+      {{"strategy.consistency=asp", "strategy.rate=dynamic"}, "strategy.consistency", "ssp"},
+      {{"strategy.consistency=ssp", "strategy.rate=dynamic", "optimizer.kind=adam"},
+       "strategy.rate",
+       "adam"},
+      {{"strategy.update_weight=0.5"}, "strategy.update_weight", "bsp"},
       {{"strategy.servers=2", "optimizer.clip_norm=1"}, "optimizer.clip_norm", "servers"},
       {{"strategy.servers=2", "strategy.replicas=2"}, "strategy.replicas", "servers"},
   };

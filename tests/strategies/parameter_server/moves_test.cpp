@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "tests/strategies/parameter_server/kills.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -126,7 +127,7 @@ TEST_P(EverySchedule, LosesNothingUnderBsp) {
   const double longest_s = duration_s(undisturbed);
   int64_t moved = 0;
   int balanced = 0;
-  for (uint64_t seed = 1; seed <= 25; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(25, 75); ++seed) {
     Random random(seed, Stream::kFault);
     Job job = moving_job(which.servers, which.replicas, "bsp", kDeterministic);
     const double back_s = add_faults(job, which.servers, longest_s, random);

@@ -15,6 +15,7 @@
 #include "strategies/parameter_server/entry.h"
 #include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/layout.h"
+#include "tests/support/thorough.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -101,7 +102,7 @@ TEST(Dealer, StopsAfterMaxStepsInAnyEpoch) {
 
 // Workers that are slow, dropped or lost at random: each hand is accepted once in its own epoch.
 TEST(Dealer, LosesNothingAndAcceptsNothingTwice) {
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(50, 1000); ++seed) {
     Random random(seed, Stream::kTest);
     const Timetable table = timetable(64, 16, 2);
     const int workers = 4;

@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "tests/strategies/parameter_server/kills.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -64,7 +65,7 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
             expected.nodes.front().parameters_sha256);
   const double longest_s = duration_s(undisturbed);
   int64_t lost = 0, resent = 0, taken_over = 0;
-  for (uint64_t seed = 1; seed <= 34; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(34, 102); ++seed) {
     Random random(seed, Stream::kFault);
     Job job = replicated_job(count, replicas, "bsp", deterministic);
     const auto victims = 1 + static_cast<int>(random.below(static_cast<uint64_t>(replicas)));
@@ -134,7 +135,7 @@ TEST_P(EveryRing, LosesNothingWithAWorkerEither) {
   Job undisturbed = replicated_job(count, replicas, "bsp", deterministic);
   const RunRecord expected = run_job(undisturbed);
   const double longest_s = duration_s(undisturbed);
-  for (uint64_t seed = 1; seed <= 34; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(20, 102); ++seed) {
     Random random(seed, Stream::kTest);
     Job job = replicated_job(count, replicas, "bsp", deterministic);
     const double at_s = random.uniform() * longest_s;

@@ -13,6 +13,7 @@
 #include "strategies/parameter_server/messages.h"
 #include "tests/strategies/parameter_server/rows.h"
 #include "tests/support/parameters.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -96,7 +97,7 @@ TEST_P(EveryConsistency, LearnsFromSparseRows) {
 
 TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
   int lost = 0;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(20, 100); ++seed) {
     Random random(seed, Stream::kTest);
     Job job =
         load_job("", ratings_task() + servers(2, GetParam()) + cluster("virtual", 4) +

@@ -18,7 +18,10 @@ inline Settings servers(int count, const std::string& consistency) {
 
 inline Settings cluster(const std::string& fabric, int workers) {
   Settings settings = {"cluster.fabric=" + fabric, "cluster.workers=" + std::to_string(workers)};
-  if (fabric == "virtual") settings.push_back("cluster.speed=\"10 MFLOP/s\"");
+  if (fabric == "virtual")
+    for (const char* own :
+         {"cluster.speed=\"10 MFLOP/s\"", "cluster.step_overhead=0", "cluster.layer_overhead=0"})
+      settings.push_back(own);
   return settings;
 }
 

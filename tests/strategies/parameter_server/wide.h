@@ -21,7 +21,8 @@ inline Settings wide_task(int workers) {
 }
 
 inline Settings slow_network(int workers) {
-  return {"cluster.fabric=virtual",      "cluster.workers=" + std::to_string(workers),
+  return {"cluster.step_overhead=0",     "cluster.layer_overhead=0",
+          "cluster.fabric=virtual",      "cluster.workers=" + std::to_string(workers),
           "cluster.speed=\"2 GFLOP/s\"", "cluster.bandwidth=\"1 Gbit/s\"",
           "cluster.latency=\"1 us\"",    "cluster.memory_bandwidth=\"10000 GB/s\""};
 }
