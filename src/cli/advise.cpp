@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "jobs/progress.h"
+#include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "testbed/advise.h"
 
@@ -26,7 +27,17 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
                                         .declared = options.declared},
                                        announce, stop);
   if (live && !options.quiet) tell("\r\033[K");
+  if (!options.out.empty()) write_file(options.out, advice["job"].get<std::string>());
   std::cout << (options.json ? json_text(advice) + "\n" : advice_text(advice));
+  if (options.out.empty() || options.json) return 0;
+  const auto& best = advice["choices"][0];
+  const int64_t workers = best["workers"];
+  std::cout << fmt::format("\ntutti compare {0} repeats these times; tutti train {0}{1} that of {2}\n",
+                           options.out,
+                           workers < advice["cluster"]["workers"].get<int64_t>()
+                               ? fmt::format(" --set cluster.workers={}", workers)
+                               : "",
+                           best["name"].get<std::string>());
   return 0;
 }
 

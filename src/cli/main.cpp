@@ -219,6 +219,8 @@ Command add_advise(CLI::App& app) {
   command->add_flag("--quick", options->quick, "Rank only, without what to change");
   command->add_flag("--declared-speed", options->declared,
                     "The cluster's speed is what this model gets there: do not measure here");
+  command->add_option("--out", options->out,
+                      "Write the best choice as a job, with the speed and overheads of the advice");
   add_common(command, *options);
   command->footer("Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g");
   return {command, [=] { return run_advise(*options, stop_requested); }, true};

@@ -1,14 +1,14 @@
 // `tutti show`: finished runs side by side, from their run.json.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/error.h"
 #include "core/units.h"
-#include "jobs/run_folder.h"
-#include "jobs/run_record.h"
+#include "testbed/record_check.h"
+#include "testbed/run_files.h"
 
 namespace tutti {
 namespace {
@@ -21,14 +21,10 @@ json at(const json& run, const char* pointer) {
 }
 
 json record_of(const std::string& folder) {
-  const std::string path = folder + "/run.json";
-  json run = json::parse(read_file(path), nullptr, false);
-  if (!run.is_object() || !run.contains("quality") || !run.contains("time"))
-    throw DataError(fmt::format("{}: is not the record of a run, or it is damaged", path));
-  if (const json schema = at(run, "/schema"); schema != kRunSchema)
-    throw DataError(fmt::format("{}: has schema {}, but this program reads {}", path, schema.dump(),
-                                kRunSchema));
-  return run;
+  // A run that shares a learning curve has its quality in the folder beside it.
+  std::error_code failed;
+  if (std::filesystem::exists(folder + "/shared_curve", failed)) return read_run(folder).record;
+  return read_run_record(folder + "/run.json");
 }
 
 // A figure or a word, or a dash where there is none.
@@ -46,17 +42,18 @@ int run_show(const ShowOptions& options) {
     std::cout << runs.dump() << "\n";
     return 0;
   }
-  fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}\n", "run", "fabric", "n",
-             "clock", "best", "test", "to target", "total", "sent");
+  fmt::print("{:<22} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}\n", "run", "fabric",
+             "n", "clock", "final test", "final val", "best val", "to target", "total", "sent");
   for (const json& run : runs) {
     const json sent = at(run, "/bytes_sent"), status = at(run, "/status");
     // Without a target, or where only costs were simulated, there was nothing to miss.
     const bool aimed = !at(run, "/quality/target").is_null() && !at(run, "/quality/best").is_null();
     const char* missed = aimed ? "missed" : "-";
-    fmt::print("{:<22} {:<8} {:>3} {:<9} {:>7} {:>7} {:>9} {:>9} {:>10}{}\n",
+    fmt::print("{:<22} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}{}\n",
                cell(at(run, "/name")).substr(0, 22), cell(at(run, "/fabric")),
                cell(at(run, "/workers"), "{:.0f}"), cell(at(run, "/obtained")),
-               cell(at(run, "/quality/best"), "{:.4f}"), cell(at(run, "/quality/final"), "{:.4f}"),
+               cell(at(run, "/quality/final"), "{:.4f}"), cell(at(run, "/quality/last"), "{:.4f}"),
+               cell(at(run, "/quality/best"), "{:.4f}"),
                at(run, "/quality/reached") == true ? cell(at(run, "/time/to_target_s"), "{:.2f} s")
                                                    : missed,
                cell(at(run, "/time/total_s"), "{:.2f} s"),

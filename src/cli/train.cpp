@@ -33,7 +33,7 @@ int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
     tell(fmt::format("tutti: {}: {}\n", record.status, record.error));
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
       if (const std::string& error = record.outcomes[rank].error;
-          !error.empty() && error != record.error)
+          !error.empty() && error != record.error && error != record.status)
         tell(fmt::format("tutti:   {}\n", error));
   }
   return record.exit_code;

@@ -18,7 +18,4 @@ struct Briefing {
 // files are looked for in `data_dir`, or where the launcher has them if that is empty.
 Briefing read_briefing(const std::string& text, const std::string& data_dir);
 
-// Of sizes, splits and some of the samples.
-std::string fingerprint(const Data& data);
-
 }  // namespace tutti

@@ -6,7 +6,8 @@ namespace tutti {
 
 Diary::Diary(const Stage& stage, const std::string& metric)
     : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind, stage.total_steps,
-                metric) {
+                metric),
+      data_s_(stage.data_s) {
   if (stage.folder.empty()) return;
   steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
   evaluations_.emplace(stage.folder + "/evaluations.csv",
@@ -16,14 +17,15 @@ Diary::Diary(const Stage& stage, const std::string& metric)
 void Diary::step(const StepRow& row) {
   if (steps_)
     steps_->append(
-        fmt::format("{},{},{},{},{}\n", row.step, row.time_s, row.loss, row.rate, row.samples));
+        fmt::format("{},{},{},{},{}\n", row.step, row.time_s + data_s_, row.loss, row.rate,
+                              row.samples));
   progress_.step(row);
 }
 
 void Diary::evaluation(const EvaluationRow& row) {
   if (evaluations_) {
-    evaluations_->append(fmt::format("{},{},{},{},{},{}\n", row.step, row.time_s, row.epoch,
-                                     row.samples, row.loss, row.quality));
+    evaluations_->append(fmt::format("{},{},{},{},{},{}\n", row.step, row.time_s + data_s_,
+                                     row.epoch, row.samples, row.loss, row.quality));
     evaluations_->flush();
     steps_->flush();
   }

@@ -17,6 +17,7 @@ class Diary {
 
  private:
   Progress progress_;
+  double data_s_;  // the files count as the record does, the clock of the nodes starts after it
   std::optional<AppendFile> steps_, evaluations_;  // of runs that keep files
 };
 

@@ -12,7 +12,8 @@ constexpr double kJoulesPerKwh = 3.6e6;
 }  // namespace
 
 const std::vector<GridIntensity>& grid_intensities() {
-  // Yearly means, 2023; the world's is the mean that CodeCarbon assumes for unknown places.
+  // Yearly means, 2023. The world's is no mean of that year: CodeCarbon takes 475 where it does not
+  // know the place, and so do we.
   static const std::vector<GridIntensity> table = {
       {"world", 475}, {"CHN", 582}, {"DEU", 381}, {"FRA", 56}, {"GBR", 238},
       {"IND", 713},   {"NOR", 30},  {"POL", 662}, {"SWE", 41}, {"USA", 369}};
@@ -24,7 +25,8 @@ void visit(Visitor& v, FootprintConfig& c) {
   for (const GridIntensity& entry : grid_intensities()) countries.push_back(entry.country);
   v.choice("country", c.country, countries, "whose power grid feeds the machines");
   v.field("intensity", c.intensity, kNotNegative,
-          "g CO2e per kWh of that grid; 0: the mean of the country in 2023");
+          "g CO2e per kWh of that grid; 0: the mean of the country in 2023, or for \"world\" 475, which is "
+          "CodeCarbon's default");
   v.quantity("tdp", c.tdp_watts, Unit::kWatts,
              "power of this machine's processor, where nothing measures it; 0: 4 W a thread");
   v.field("price", c.price, kNotNegative, "of one machine for an hour");
@@ -35,9 +37,11 @@ Figure co2e_grams(const FootprintConfig& config, double joules) {
   double intensity = config.intensity;
   for (const GridIntensity& entry : grid_intensities())
     if (intensity == 0 && entry.country == config.country) intensity = entry.grams_per_kwh;
+  const std::string source = config.intensity > 0        ? "as set"
+                             : config.country == "world" ? "CodeCarbon's default for the world"
+                                                         : "mean of " + config.country + ", 2023";
   return {joules / kJoulesPerKwh * intensity,
-          fmt::format("energy x {} g/kWh ({})", intensity,
-                      config.intensity > 0 ? "as set" : "mean of " + config.country + ", 2023")};
+          fmt::format("energy x {} g/kWh ({})", intensity, source)};
 }
 
 Figure cost_of(const FootprintConfig& config, double machines, double seconds) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "data/fingerprint.h"
 #include "fabric/outcome.h"
 #include "fabric/process/process_fabric.h"
 #include "jobs/briefing.h"

@@ -17,6 +17,8 @@
 #include "jobs/plugins.h"
 #include "jobs/predict_cost.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_quality.h"
+#include "jobs/task_identity.h"
 
 namespace tutti {
 namespace {
@@ -50,6 +52,7 @@ void judge(RunRecord& record, const Job& job) {
   using Kind = NodeOutcome::Kind;
   if (find([](const NodeOutcome& o) { return o.kind == Kind::kInterrupted; })) {
     record.status = "interrupted";
+    if (record.error == record.status) record.error = "stopped from outside; the record is kept";
     record.exit_code = kExitInterrupted;
   } else if (find([](const NodeOutcome& o) { return o.exit_code == kExitDiverged; })) {
     record.status = "diverged";
@@ -171,7 +174,7 @@ struct Setting {
 // All that takes time before the first node is there. Throws InterruptedError between its parts,
 // which do not look at `stop` themselves.
 Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string>& roles,
-               const LaunchOptions& options, const std::string& folder,
+               const LaunchOptions& options, const std::string& folder, double data_s,
                const std::atomic<bool>& stop) {
   const auto& [data, architecture] = prepared;
   leave_if(stop);
@@ -195,6 +198,7 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
                 .folder = folder,
                 .progress = options.progress,
                 .total_steps = total_steps,
+                .data_s = data_s,
                 .predicted_memory_bytes = memory_bytes},
           make_fabric(job.cluster, roles, job.task.seed, recruiting)};
 }
@@ -206,7 +210,8 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   const auto start = std::chrono::steady_clock::now();
   std::optional<Setting> setting;
   try {
-    setting.emplace(set_up(job, prepared, roles, options, record.folder, stop));
+    setting.emplace(set_up(job, prepared, roles, options, record.folder,
+                           record.virtual_clock ? 0 : record.data_s, stop));
   } catch (const InterruptedError&) {
     record.outcomes = nothing_started(roles.size());
   }
@@ -220,6 +225,7 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   collect_reports(record, roles);
   record.startup_s = load_s + figures.startup_s;
   judge(record, job);
+  judge_quality(record, job);
   add_energy(record, job, figures);
   add_footprint(record, job);
 }
@@ -231,11 +237,15 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
   record.virtual_clock = job.cluster.fabric == "virtual";
   record.metric = prepared.architecture.classification ? "accuracy" : "mse";
   record.higher_is_better = prepared.architecture.classification;
+  if (record.higher_is_better)
+    record.chance = 1 / static_cast<double>(std::max<int64_t>(1, prepared.data.dataset->classes()));
   if (options.keep_files) {
     record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
     write_file(record.folder + "/job.toml", resolved_toml(job));
   }
   const auto start = std::chrono::steady_clock::now();
+  // After the clock of reading has stopped: the record needs it, training does not.
+  if (options.keep_files) record.task = json_text(task_identity(job, prepared));
   run_nodes(record, job, prepared, options, stop);
   record.wall_s = data_s + seconds_since(start);
   if (!options.keep_files) return record;

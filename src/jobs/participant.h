@@ -19,6 +19,7 @@ struct Stage {
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
   int64_t total_steps = 0;
+  double data_s = 0;  // that reading the data took, where the clock of training counts it
   double predicted_memory_bytes = 0;  // of a worker: what a simulated one is said to use
 };
 

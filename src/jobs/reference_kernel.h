@@ -4,9 +4,6 @@
 
 namespace tutti {
 
-// Normalised times are those of nodes that run the reference kernel at this speed.
-inline constexpr double kReferenceFlops = 20e9;
-
 // Multiplies two matrices of 192 x 192 floats by plain loops for about 20 ms on the calling thread,
 // and returns the FLOP/s of the fastest repetition.
 double measure_reference_flops();

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "jobs/reference_kernel.h"
+#include "fabric/cluster.h"
 #include "jobs/run_pictures.h"
+#include "jobs/run_quality.h"
 #include "jobs/versions.h"
 
 namespace tutti {
@@ -29,56 +30,27 @@ double largest(const std::vector<NodeReport>& nodes, const F& of) {
   return most;
 }
 
-struct QualityFigures {
-  double best = NAN, final_test = NAN, last = NAN, to_target_s = NAN;
-  bool reached = false;
-  EvaluationRow at_target;
-};
-
-QualityFigures quality_of(const RunRecord& record, const Job& job) {
-  QualityFigures figures;
-  for (const NodeReport& node : record.nodes) {
-    if (node.test_quality >= 0) figures.final_test = node.test_quality;
-    if (&node != scribe_of(record.nodes)) continue;
-    for (const EvaluationRow& row : node.evaluations) {
-      const bool better =
-          std::isnan(figures.best) ||
-          (record.higher_is_better ? row.quality > figures.best : row.quality < figures.best);
-      if (better) figures.best = row.quality;
-      figures.last = row.quality;
-      const bool meets =
-          job.task.target > 0 && (record.higher_is_better ? row.quality >= job.task.target
-                                                          : row.quality <= job.task.target);
-      if (meets && !figures.reached) {
-        figures.reached = true;
-        figures.at_target = row;
-        figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
-      }
-    }
-  }
-  return figures;
-}
-
-json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures) {
-  return {{"metric", record.metric},
-          {"higher_is_better", record.higher_is_better},
-          {"best", number(figures.best)},
-          {"last", number(figures.last)},
-          {"final", number(figures.final_test)},
-          {"target", job.task.target > 0 ? json(job.task.target) : json()},
-          {"reached", figures.reached}};
-}
-
 double total_seconds(const RunRecord& record) {
   return largest(record.nodes, [](const NodeReport& n) { return n.total_s; }) +
          (record.virtual_clock ? 0 : record.data_s);
 }
 
-// What turns this run's seconds into those of nodes of the reference speed.
-double normalisation(const RunRecord& record) {
+// The speed of the nodes, as a share of the reference's.
+double relative_speed(const RunRecord& record) {
   if (record.nodes.empty()) return 1;
   return sum(record.nodes, [](const NodeReport& n) { return n.reference_flops; }) /
          static_cast<double>(record.nodes.size()) / kReferenceFlops;
+}
+
+// What turns this run's seconds into those of nodes of the reference speed on the same network: the
+// share of the time in which nodes compute is scaled, the rest stays.
+double normalisation(const RunRecord& record) {
+  const double total_s = total_seconds(record);
+  if (record.nodes.empty() || total_s <= 0) return 1;
+  const double computing_s =
+      sum(record.nodes, [](const NodeReport& n) { return n.compute_s + n.aggregate_s; }) /
+      static_cast<double>(record.nodes.size());
+  return 1 + (relative_speed(record) - 1) * std::min(1.0, computing_s / total_s);
 }
 
 json time_json(const RunRecord& record, const QualityFigures& figures) {
@@ -93,6 +65,8 @@ json time_json(const RunRecord& record, const QualityFigures& figures) {
           {"total_s", total_seconds(record)},
           {"wall_s", record.wall_s},
           {"normalised", normalisation(record)},
+          {"relative_speed", relative_speed(record)},
+          {"series_count_data", true},  // older series.csv and evaluations.csv leave data_s out
           {"compute_s", mean([](const NodeReport& n) { return n.compute_s; })},
           {"communicate_s", mean([](const NodeReport& n) { return n.communicate_s; })},
           {"aggregate_s", mean([](const NodeReport& n) { return n.aggregate_s; })},
@@ -184,6 +158,7 @@ json to_json(const RunRecord& record, Job& job) {
   for (const char* count : {"steps", "samples", "bytes_sent", "messages"})
     result[count] = static_cast<uint64_t>(result[count].get<double>());
   if (!record.error.empty()) result["error"] = record.error;
+  if (!record.task.empty()) result["task"] = json::parse(record.task);
   return result;
 }
 
@@ -199,16 +174,7 @@ std::string summary(const RunRecord& record, Job& job) {
   if (record.status == "done")
     for (const int rank : lost_nodes(record))
       text += fmt::format("lost      rank {}; the others went on without it\n", rank);
-  if (!std::isnan(quality.best)) {
-    text += fmt::format("quality   {} {:.4f} on validation (best)", record.metric, quality.best);
-    if (!std::isnan(quality.final_test))
-      text += fmt::format(", {:.4f} on test", quality.final_test);
-    text += "\n";
-  }
-  if (job.task.target > 0 && !std::isnan(quality.best))  // nothing measured, nothing missed
-    text += quality.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
-                                          job.task.target, quality.to_target_s, clock)
-                            : fmt::format("target    {} not reached\n", job.task.target);
+  text += quality_text(record, job, quality);
   if (!record.nodes.empty()) {
     const json time = time_json(record, quality);
     text += fmt::format(

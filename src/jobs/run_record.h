@@ -15,12 +15,14 @@ namespace tutti {
 inline constexpr int kRunSchema = 2;
 
 struct RunRecord {
-  std::string status;  // done | diverged | peer lost | interrupted | failed
+  std::string status;  // done | collapsed | diverged | peer lost | interrupted | failed
   std::string error;
   int exit_code = 0;
   std::string folder;
   std::string metric;  // accuracy | mse
+  std::string task;    // what task_identity() says of it, as JSON; empty: nobody keeps the record
   bool higher_is_better = true;
+  double chance = 0;  // accuracy of guessing among the classes
   bool virtual_clock = false;
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics

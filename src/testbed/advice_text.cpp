@@ -34,6 +34,21 @@ std::string heading(const json& a) {
       cost["efficiency"].get<double>(), cost["obtained"].get<std::string>());
 }
 
+std::string passes(const json& cost) {
+  std::string text =
+      fmt::format("a pass    {} + {} for each of {} layers, forward and backward, + {} a sample",
+                  seconds(cost["step_s"]), seconds(cost["layer_s"]), cost["layers"].get<size_t>(),
+                  seconds(cost["sample_s"]));
+  if (const json& timed = cost["timed"]; !timed.empty())
+    text += fmt::format(" (fitted to batches of {} to {}, error {:.0f} %)",
+                        timed.front()["batch"].get<int64_t>(), timed.back()["batch"].get<int64_t>(),
+                        100 * cost["fit_error"].get<double>());
+  return text + fmt::format("\nfixed     {:.0f} % of a step on one node, {:.0f} % where the batch is "
+                            "spread over all workers\n",
+                            100 * cost["fixed_share"].get<double>(),
+                            100 * cost["fixed_share_spread"].get<double>());
+}
+
 std::string table(const json& choices) {
   std::string text =
       fmt::format("\n{:<3} {:<20} {:>4} {:>16} {:>10} {:>9} {:>9} {:>11} {:>7}\n", "", "strategy",
@@ -127,7 +142,7 @@ std::string compression_text(const json& c) {
 }  // namespace
 
 std::string advice_text(const json& a) {
-  std::string text = heading(a) + table(a["choices"]) + why(a) + "\nWhat to change\n";
+  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) + why(a) + "\nWhat to change\n";
   if (a.contains("bandwidth")) text += network_text(a["bandwidth"]);
   if (a.contains("workers")) text += workers_text(a["workers"]);
   if (a.contains("batch")) text += batch_text(a["batch"]);

@@ -23,7 +23,34 @@ using nlohmann::json;
 // Real gradients of so many simulated workers are computed on this machine.
 constexpr int64_t kMostWorkers = 8;
 
-json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
+json to_json(const ModelCost& cost, const Job& job, const Architecture& architecture) {
+  const ClusterConfig& cluster = job.cluster;
+  const auto batch = static_cast<double>(job.task.global_batch);
+  json timed = json::array();
+  for (const TimedPass& pass : cost.timed)
+    timed.push_back({{"batch", pass.batch},
+                     {"pass", pass.layers > static_cast<double>(architecture.layers.size())
+                                  ? "gradient"
+                                  : "forward"},
+                     {"seconds", pass.seconds}});
+  return {{"sample_s", cost.sample_s},
+          {"step_s", cost.step_s},
+          {"layer_s", cost.layer_s},
+          {"layers", architecture.layers.size()},
+          {"fit_error", cost.error},
+          {"timed", timed},
+          {"flops", cost.flops},
+          {"reference_flops", cost.reference_flops},
+          {"efficiency", cost.efficiency()},
+          {"step_overhead", cluster.step_overhead_s},
+          {"layer_overhead", cluster.layer_overhead_s},
+          {"speed", cluster.speed_flops},
+          {"fixed_share", fixed_share(cluster, architecture, batch)},
+          {"fixed_share_spread",
+           fixed_share(cluster, architecture, batch / static_cast<double>(cluster.workers))}};
+}
+
+json describe(const Job& job, const Prepared& prepared) {
   const ClusterConfig& cluster = job.cluster;
   return {{"task",
            {{"name", job.name},
@@ -42,11 +69,6 @@ json describe(const Job& job, const Prepared& prepared, const ModelCost& cost) {
             {"racks", cluster.racks},
             {"nodes_per_host", cluster.nodes_per_host},
             {"memory_bytes", cluster.memory_bytes}}},
-          {"model_cost",
-           {{"sample_s", cost.sample_s},
-            {"flops", cost.flops},
-            {"reference_flops", cost.reference_flops},
-            {"efficiency", cost.efficiency()}}},
           {"simulation_error",
            {{"relative", kNetworkValidation.mean_absolute_error},
             {"source", fmt::format("measured {} by `{}`, docs/validation.md",
@@ -86,6 +108,14 @@ void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int s
   }
 }
 
+// With the whole cluster, so that a comparison of it has all strategies, and with the numbers that
+// the advice was found with.
+std::string job_to_hand_on(const Job& base, const Choice& best) {
+  Job job = with_settings(best.job, {});
+  job.cluster = base.cluster;
+  return resolved_toml(job);
+}
+
 }  // namespace
 
 json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
@@ -104,9 +134,10 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   if (!options.declared) announce("measuring the model on this machine");
   const ModelCost cost =
       options.declared ? declared_model_cost(base, prepared) : measure_model_cost(base, prepared);
-  json advice = describe(base, prepared, cost);
+  json advice = describe(base, prepared);
+  if (!options.declared) use_model_cost(base.cluster, cost);
+  advice["model_cost"] = to_json(cost, base, prepared.architecture);
   advice["model_cost"]["obtained"] = options.declared ? "declared" : "measured";
-  base.cluster.speed_flops *= cost.efficiency();
 
   std::vector<Choice> choices;
   json refused = json::array();
@@ -133,6 +164,7 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   for (const Choice& choice : choices) advice["choices"].push_back(to_json(choice));
   advice["refused"] = refused;
   const Choice& best = choices.front();
+  advice["job"] = job_to_hand_on(base, best);
   advice["memory"] = memory_advice(best, prepared);
   if (options.quick || !best.reaches()) return advice;
   const WhatIf what_if{prepared, announce, stop};

@@ -13,6 +13,7 @@
 #include "fabric/outcome.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/task_identity.h"
 #include "testbed/compare_progress.h"
 #include "testbed/comparison_folder.h"
 #include "testbed/comparison_plan.h"
@@ -105,7 +106,8 @@ class Comparison {
     if (!run.leader) return with_settings(run.job, {});
     const RunFiles& leader = *results_[*run.leader];
     const std::string status = leader.record.at("status");
-    if (status != "done" && status != "diverged") return with_settings(run.job, {});
+    if (status != "done" && status != "diverged" && status != "collapsed")
+      return with_settings(run.job, {});
     return follower_job(run.job, leader.record.at("steps").get<int64_t>());
   }
 
@@ -143,12 +145,13 @@ class Comparison {
     const std::string status = run.record.at("status");
     if (status != "done") return fmt::format("{}: {}", status, run.record.value("error", ""));
     const auto seconds = number_at(run.record, "/time/total_s");
-    const auto quality = number_at(run.record, "/quality/best");
+    const auto quality = number_at(run.record, "/quality/last");
     std::string text = fmt::format("{:.4g} s {}", seconds.value_or(0),
                                    run.record.at("obtained").get<std::string>());
     if (quality)
       text +=
-          fmt::format(", {} {:.4f}", run.record.at("quality").value("metric", "quality"), *quality);
+          fmt::format(", final {} {:.4f} on validation",
+                      run.record.at("quality").value("metric", "quality"), *quality);
     return text;
   }
 
@@ -190,6 +193,16 @@ json not_possible(const std::vector<ComparedJob>& compared) {
   return list;
 }
 
+// What the data is now, of the first that can run: a file may change while its settings do not.
+std::string data_of(const std::vector<ComparedJob>& compared) {
+  for (const ComparedJob& candidate : compared)
+    if (candidate.refusal.empty()) {
+      const json task = task_identity(candidate.job, prepare(candidate.job));
+      return task["data"].get<std::string>() + task["split"].get<std::string>();
+    }
+  return "";
+}
+
 }  // namespace
 
 json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
@@ -202,7 +215,8 @@ json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& s
   Job fixed = job;
   fixed.task.seed = 1;
   for (Job& entry : fixed.compare) entry.task.seed = 1;
-  const ComparisonFolder home(options.out, job.name, {resolved_toml(fixed), options.share_curves});
+  const ComparisonFolder home(options.out, job.name,
+                              {resolved_toml(fixed), options.share_curves, data_of(compared)});
   folder = home.path();
   if (options.progress != ProgressStyle::kNone)
     tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",

@@ -103,7 +103,8 @@ void Check::strategy(const json& s, const std::string& place) const {
     known(s, key.c_str(), place, [&](const json& v, const auto& at) { numbers_of(v, at); });
   known(s, "quality", place, [&](const json& qualities, const std::string& at) {
     object(qualities, at);
-    for (const char* key : {"best", "final", "at_equal_samples", "at_equal_time"})
+    for (const char* key : {"best", "final", "at_equal_samples", "at_equal_time", "validation_best",
+                            "validation_final", "test_final"})
       known(qualities, key, at, [&](const json& v, const auto& inner) { numbers_of(v, inner); });
   });
   for (const char* key : {"time_split", "staleness", "age_s"})
@@ -112,6 +113,11 @@ void Check::strategy(const json& s, const std::string& place) const {
     known(s, key, place, [&](const json& v, const auto& at) { object(v, at); });
   for (const char* key : {"seeds", "runs"})
     known(s, key, place, [&](const json& v, const auto& at) { array(v, at); });
+  known(s, "missing", place, [&](const json& list, const std::string& at) {
+    array(list, at);
+    for (const json& text : list)
+      if (!text.is_string()) fail(at, text, "a list of texts");
+  });
   curves(s, place);
   series(s, place);
   timeline(s, place);

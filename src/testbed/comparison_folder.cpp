@@ -110,7 +110,8 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
     const json content = {{"schema", kSchema},
                           {"kind", "comparison plan"},
                           {"share_curves", settings.share_curves},
-                          {"job", settings.job}};
+                          {"job", settings.job},
+                          {"data", settings.data}};
     write_file(plan, content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   }
   // After the plan: a folder with anything in it but a plan would not be known again.
@@ -131,7 +132,12 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
                       fmt::format("{}: holds another comparison; choose another folder, or "
                                   "make the job the same again:{}",
                                   path_, difference(before["job"], settings.job)));
-  if (before.value("share_curves", true) != settings.share_curves)
+  const json data = before.value("data", json());  // older folders do not say
+  if (data.is_string() && data != settings.data)
+    throw ConfigError("--out", fmt::format("{}: holds runs on other data: its files have changed "
+                                           "since; choose another folder",
+                                           path_));
+  if (before.value("share_curves", json(true)) != settings.share_curves)
     throw ConfigError("--out", fmt::format("{}: holds a comparison {} --no-sharing; choose another "
                                            "folder",
                                            path_, settings.share_curves ? "with" : "without"));
@@ -149,10 +155,12 @@ std::optional<RunFiles> ComparisonFolder::finished(const std::string& name,
   try {
     RunFiles files = read_run(folder);
     const std::string status = files.record.at("status");
-    const bool ended = status == "done" || status == "diverged" ||
+    const bool ended = status == "done" || status == "diverged" || status == "collapsed" ||
                        (status == "peer lost" && files.record.at("obtained") == "simulated");
     if (read_file(folder + "/job.toml") != wanted)
       complaint = fmt::format("{}: was made with other settings", folder);
+    else if (!files.missing.empty())
+      complaint = files.missing;
     else if (ended)
       return files;
   } catch (const std::exception& error) {

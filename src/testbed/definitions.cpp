@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
-#include "jobs/reference_kernel.h"
+#include "fabric/cluster.h"
 #include "testbed/statistics.h"
 
 namespace tutti {
@@ -24,12 +24,19 @@ nlohmann::json comparison_definitions() {
                    "an epoch.",
                    100 * rule.tolerance, 100 * rule.window_share)},
       {"normalised",
-       fmt::format("Seconds x speed of the nodes / {}: what nodes of that speed would take if "
-                   "only computing counted. The speed is that of a reference kernel measured on "
-                   "each node, or declared by a virtual cluster.",
+       fmt::format("The seconds in which nodes compute or sum (mean over nodes) x speed of the "
+                   "nodes / {}; all others, of the network above all, stay as they are. The speed "
+                   "is that of a reference kernel measured on each node, or declared by a virtual "
+                   "cluster.",
                    human_quantity(kReferenceFlops, Unit::kFlopsPerSecond))},
       {"quality",
-       "Best: on validation samples, during training. Final: on test samples, once at the end."},
+       "Final test: on test samples, measured once, with the parameters that are kept: those of "
+       "the end. Final val and best val: on validation samples, at the end and at best."},
+      {"collapsed",
+       "A run that ended with less than half of what it had gained: accuracy lost more than half "
+       "of the way from chance (1 / classes) to its best on validation samples, or the squared "
+       "error rose above its best by more than half of the larger of the best and what it had "
+       "fallen by."},
       {"equal_samples",
        "Quality at the largest number of samples that every finished run has processed; between "
        "two measurements on the straight line between them."},

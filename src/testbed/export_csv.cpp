@@ -72,7 +72,8 @@ std::string csv_of_strategies(const json& comparison) {
       csv.add(key, member(member(strategy, "taxonomy"), key));
     csv.add("seeds", list_member(strategy, "seeds").size());
     csv.add("reached", member(strategy, "reached"));
-    for (const char* key : {"best", "final", "at_equal_samples", "at_equal_time"})
+    for (const char* key : {"best", "final", "at_equal_samples", "at_equal_time", "validation_best",
+                            "validation_final", "test_final"})
       add_statistic(csv, member(member(strategy, "quality"), key), std::string("quality_") + key);
     for (const std::string& key : statistics_of_a_strategy())
       add_statistic(csv, member(strategy, key), key);

@@ -1,8 +1,10 @@
 #include "testbed/model_cost.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <vector>
+#include <cmath>
+#include <set>
 
 #include "core/bytes.h"
 #include "jobs/plugins.h"
@@ -12,60 +14,219 @@
 namespace tutti {
 namespace {
 
-constexpr double kBudget_s = 1;
-constexpr int64_t kLargestBatch = 64;
+using std::chrono::steady_clock;
+
+constexpr double kBudget_s = 1.5;
+constexpr double kLongest_s = 1;   // a batch that would take longer is not timed
+constexpr size_t kLeastRounds = 3;  // the first, in which memory is touched, does not count
+constexpr size_t kCalls = 3;       // of each pass in a round: the fastest counts
+constexpr size_t kCosts = 3;
+using Row = std::array<double, kCosts>;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
+double seconds_since(steady_clock::time_point begin) {
+  return std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+// Solves the normal equations for the costs in `used`; false where they do not tell them apart.
+bool solve(std::span<const Row> rows, unsigned used, Row& costs) {
+  std::array<std::array<double, kCosts + 1>, kCosts> m{};
+  for (size_t i = 0; i < kCosts; ++i) {
+    if (!(used >> i & 1)) {
+      m[i][i] = 1;  // and 0 on the right
+      continue;
+    }
+    for (const Row& row : rows) {
+      for (size_t j = 0; j < kCosts; ++j)
+        if (used >> j & 1) m[i][j] += row[i] * row[j];
+      m[i][kCosts] += row[i];  // each row is divided by its time, so its right side is 1
+    }
+  }
+  for (size_t i = 0; i < kCosts; ++i) {  // symmetric and not negative: needs no pivots
+    const double pivot = m[i][i];
+    if (!(pivot > 0)) return false;
+    for (size_t k = i + 1; k < kCosts; ++k) {
+      const double factor = m[k][i] / pivot;
+      const double before = m[k][k];
+      for (size_t j = i; j <= kCosts; ++j) m[k][j] -= factor * m[i][j];
+      if (m[k][k] < 1e-12 * before) return false;
+    }
+  }
+  for (size_t i = kCosts; i-- > 0;) {
+    double value = m[i][kCosts];
+    for (size_t j = i + 1; j < kCosts; ++j) value -= m[i][j] * costs[j];
+    costs[i] = value / m[i][i];
+  }
+  return true;
+}
+
+double mean_square(std::span<const Row> rows, const Row& costs) {
+  double sum = 0;
+  for (const Row& row : rows) {
+    double off = -1;
+    for (size_t i = 0; i < kCosts; ++i) off += row[i] * costs[i];
+    sum += off * off;
+  }
+  return sum / static_cast<double>(rows.size());
+}
+
+// A model with batches of several sizes, and the passes over them.
+class PassTimer {
+ public:
+  PassTimer(const Job& job, const Prepared& prepared)
+      : architecture_(prepared.architecture),
+        prepared_(prepared),
+        some_(architecture_.row_width > 0 && architecture_.parameter_count > kMostFlat),
+        parameters_(some_ ? 0 : architecture_.parameter_count),
+        gradients_(parameters_.size()) {
+    if (!some_) initialise(architecture_, job.task.seed, parameters_.span());
+    model_ = load_models(architecture_, 1)(architecture_, {parameters_.span(), gradients_.span()},
+                                           {.seed = job.task.seed, .threads = 1});
+    const auto there = static_cast<int64_t>(prepared.data.splits.train.size());
+    const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
+    add_batch(1);
+    timed(0, true);  // touches memory
+    const double one_s = timed(0, true);
+    const auto affordable = static_cast<int64_t>(kLongest_s / std::max(one_s, 1e-9));
+    for (const int64_t size : batches_to_time(std::min(most, std::max<int64_t>(4, affordable))))
+      if (size > 1) add_batch(size);
+    times_.resize(2 * batches_.size());
+  }
+
+  void round() {
+    for (size_t i = 0; i < batches_.size(); ++i)
+      for (const bool gradient : {false, true}) times_[2 * i + gradient].push_back(timed(i, gradient));
+  }
+
+  // Without the first round.
+  std::vector<TimedPass> passes() const {
+    std::vector<TimedPass> result;
+    const auto layers = static_cast<double>(architecture_.layers.size());
+    for (size_t i = 0; i < times_.size(); ++i) {
+      const bool gradient = i % 2;
+      const size_t size = batches_[i / 2].size();
+      result.push_back({.layers = gradient ? 2 * layers : layers,
+                        .samples = static_cast<double>(size) / (gradient ? 1 : 3),
+                        .seconds = median({times_[i].begin() + 1, times_[i].end()}),
+                        .batch = static_cast<int64_t>(size)});
+    }
+    return result;
+  }
+
+ private:
+  void add_batch(int64_t size) {
+    const std::span<const uint32_t> train = prepared_.data.splits.train;
+    batches_.emplace_back();
+    prepared_.data.dataset->gather(train.first(static_cast<size_t>(size)), batches_.back());
+    if (!some_) return;
+    std::vector<uint64_t> keys;  // those that the batch touches
+    touched_rows(architecture_, batches_.back(), keys);
+    dynamic_cast<SparseModel&>(*model_).hold(keys);
+    std::fill(model_->parameters().begin(), model_->parameters().end(), 0.0F);
+  }
+
+  double timed(size_t index, bool gradient) {
+    const Batch& batch = batches_[index];
+    double least_s = INFINITY, sum_s = 0;
+    for (size_t i = 0; i < kCalls && (i == 0 || sum_s < kBudget_s / 30); ++i) {
+      const auto begin = steady_clock::now();
+      if (gradient)
+        model_->gradient(batch, 1.0f, [](Range) {});
+      else
+        model_->evaluate(batch);
+      const double seconds = seconds_since(begin);
+      least_s = std::min(least_s, seconds);
+      sum_s += seconds;
+    }
+    return least_s;
+  }
+
+  const Architecture& architecture_;
+  const Prepared& prepared_;
+  bool some_;  // of the rows, where all are too many
+  Buffer<float> parameters_, gradients_;
+  std::unique_ptr<Model> model_;
+  std::vector<Batch> batches_;
+  std::vector<std::vector<double>> times_;  // of each batch: forward passes, gradients
+};
+
 }  // namespace
 
+PassCosts fit_pass_costs(std::span<const TimedPass> passes) {
+  std::vector<Row> rows;
+  for (const TimedPass& pass : passes)
+    rows.push_back({1 / pass.seconds, pass.layers / pass.seconds, pass.samples / pass.seconds});
+  Row best{};
+  double least = INFINITY;
+  for (unsigned used = 1; used < 1U << kCosts; ++used) {  // which of the costs are more than 0
+    Row costs{};
+    if (!solve(rows, used, costs)) continue;
+    if (*std::min_element(costs.begin(), costs.end()) < 0) continue;
+    const double off = mean_square(rows, costs);
+    if (off >= least) continue;
+    least = off;
+    best = costs;
+  }
+  return {best[0], best[1], best[2], std::sqrt(least)};
+}
+
+std::vector<int64_t> batches_to_time(int64_t most) {
+  constexpr double kSizes = 5;
+  std::set<int64_t> sizes;
+  for (int64_t i = 1; i <= std::min<int64_t>(most, 4) && most < 8; ++i) sizes.insert(i);
+  for (double i = 0; i < kSizes; ++i)
+    sizes.insert(std::llround(std::pow(static_cast<double>(most), i / (kSizes - 1))));
+  return {sizes.begin(), sizes.end()};
+}
+
 ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
-  using std::chrono::steady_clock;
-  const Architecture& architecture = prepared.architecture;
-  const bool some = architecture.row_width > 0 && architecture.parameter_count > kMostFlat;
-  const size_t count = some ? 0 : architecture.parameter_count;
-  Buffer<float> parameters(count), gradients(count);
-  if (!some) initialise(architecture, job.task.seed, parameters.span());
-  const auto model = load_models(architecture, 1)(
-      architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
-  const std::vector<uint32_t>& train = prepared.data.splits.train;
-  const auto share = static_cast<size_t>(std::clamp<int64_t>(
-      job.task.global_batch / std::max<int64_t>(1, job.cluster.workers), 1, kLargestBatch));
-  Batch batch;
-  prepared.data.dataset->gather(std::span(train).first(std::min(share, train.size())), batch);
-
-  if (some) {  // those that the batch touches
-    std::vector<uint64_t> keys;
-    touched_rows(architecture, batch, keys);
-    dynamic_cast<SparseModel&>(*model).hold(keys);
-    std::fill(model->parameters().begin(), model->parameters().end(), 0.0F);
-  }
-
-  std::vector<double> steps, kernels;
+  PassTimer timer(job, prepared);
+  std::vector<double> kernels;
   const auto start = steady_clock::now();
-  // At least twice: the first time, memory is touched and kernels are chosen.
-  for (auto now = start;
-       steps.size() < 2 || std::chrono::duration<double>(now - start).count() < kBudget_s;) {
+  while (kernels.size() < kLeastRounds || seconds_since(start) < kBudget_s) {
     kernels.push_back(measure_reference_flops());
-    const auto begin = steady_clock::now();
-    model->gradient(batch, 1.0f, [](Range) {});
-    now = steady_clock::now();
-    steps.push_back(std::chrono::duration<double>(now - begin).count());
+    timer.round();
   }
-  steps.erase(steps.begin());
   ModelCost cost;
-  cost.sample_s = median(steps) / static_cast<double>(batch.size());
-  cost.flops = architecture.training_flops() / cost.sample_s;
+  cost.timed = timer.passes();
   cost.reference_flops = median(kernels);
+  const PassCosts costs = fit_pass_costs(cost.timed);
+  cost.step_s = costs.step_s;
+  cost.layer_s = costs.layer_s;
+  cost.error = costs.error;
+  // Of a model so small that its samples cannot be seen, the arithmetic is not for free, either.
+  const double training_flops = prepared.architecture.training_flops();
+  cost.sample_s = std::max(costs.sample_s, training_flops / (4 * cost.reference_flops));
+  cost.flops = training_flops / cost.sample_s;
   return cost;
 }
 
 ModelCost declared_model_cost(const Job& job, const Prepared& prepared) {
-  const double flops = job.cluster.speed_flops;
-  return {prepared.architecture.training_flops() / flops, flops, flops};
+  const ClusterConfig& cluster = job.cluster;
+  ModelCost cost;
+  cost.flops = cost.reference_flops = cluster.speed_flops;
+  cost.sample_s = prepared.architecture.training_flops() / cluster.speed_flops;
+  cost.step_s = overhead_of(cluster, 0, 1, 0) * speed_factor_of(cluster, 0);
+  cost.layer_s = overhead_of(cluster, 0, 0, 1) * speed_factor_of(cluster, 0);
+  return cost;
+}
+
+// A node of speed v takes overhead x reference / v, and should take what was measured here times
+// the speed of the kernel here by that there.
+void use_model_cost(ClusterConfig& cluster, const ModelCost& cost) {
+  cluster.speed_flops *= cost.efficiency();
+  cluster.step_overhead_s = cost.step_s * cost.flops / kReferenceFlops;
+  cluster.layer_overhead_s = cost.layer_s * cost.flops / kReferenceFlops;
+}
+
+double fixed_share(const ClusterConfig& cluster, const Architecture& architecture, double samples) {
+  const double fixed_s =
+      overhead_of(cluster, 0, 1, 2 * static_cast<double>(architecture.layers.size()));
+  return fixed_s / (fixed_s + samples * architecture.training_flops() / speed_of(cluster, 0));
 }
 
 }  // namespace tutti

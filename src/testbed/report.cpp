@@ -1,5 +1,7 @@
 #include "testbed/report.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -30,10 +32,18 @@ std::string json_for_script(const json& value) {
 
 std::string report_html(const json& comparison, const std::string& where) {
   check_comparison(comparison, where);
+  json data;
+  try {
+    data = report_data(comparison);
+  } catch (const json::exception&) {  // what the check let through
+    throw DataError(fmt::format("{}: is damaged: a value is of another type than it should be; "
+                                "write it anew with `tutti compare`",
+                                where));
+  }
   const size_t mark = kReportTemplate.find(kReportDataMark);
   TUTTI_CHECK(mark != std::string_view::npos);
   std::string page(kReportTemplate.substr(0, mark));
-  page += json_for_script(report_data(comparison));
+  page += json_for_script(data);
   page += kReportTemplate.substr(mark + kReportDataMark.size());
   return page;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "jobs/run_folder.h"
+#include "jobs/task_identity.h"
 #include "testbed/comparison_check.h"
 
 namespace tutti {
@@ -43,6 +44,14 @@ json read_comparison(const std::string& file) {
 
 // Figures of unlike tasks side by side would compare nothing.
 void expect_same_task(const json& first, const json& other, const std::string& path) {
+  const json::json_pointer identity("/task/identity");
+  if (const std::string text =
+          task_difference(other.value(identity, json()), first.value(identity, json()));
+      !text.empty())
+    throw ConfigError("PATH", fmt::format("{}: is of another task than the first one: {}; only "
+                                          "results of one task can stand side by side, make a "
+                                          "report of each",
+                                          path, text));
   for (const char* key : {"data", "model", "global_batch", "metric", "target"}) {
     const json::json_pointer at(fmt::format("/task/{}", key));
     const json ours = first.value(at, json()), theirs = other.value(at, json());

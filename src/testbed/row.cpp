@@ -80,6 +80,11 @@ std::optional<double> best_quality(const RunFiles& run) {
   return best;
 }
 
+std::optional<double> last_quality(const RunFiles& run) {
+  const std::vector<CurvePoint> curve = quality_curve(run, "step");
+  return curve.empty() ? std::nullopt : std::optional(curve.back().y);
+}
+
 std::optional<size_t> convergence_of(const RunFiles& run) {
   const json& evaluations = run.record.at("evaluations");
   if (!is_done(run) || evaluations.empty() || (run.cost_only() && run.curve_of.empty()))
@@ -157,8 +162,14 @@ void add_figures(json& row, const Contender& contender) {
     return stat_json(statistic(
         values_of(contender, [&](const RunFiles& run) { return largest_of_nodes(run, key); })));
   };
-  row["quality"] = {{"best", stat_json(statistic(values_of(contender, best_quality)))},
-                    {"final", figure("/quality/final")},
+  const json best = stat_json(statistic(values_of(contender, best_quality)));
+  const json last = stat_json(statistic(values_of(contender, last_quality)));
+  const json test = figure("/quality/final");
+  row["quality"] = {{"best", best},
+                    {"final", test},
+                    {"validation_best", best},
+                    {"validation_final", last},
+                    {"test_final", test},
                     {"at_equal_samples", nullptr},
                     {"at_equal_time", nullptr}};
   for (const char* key : {"total_s", "wall_s", "cpu_s", "startup_s"})
@@ -251,8 +262,9 @@ json strategy_row(const Contender& contender) {
     if (!is_done(*shown) && is_done(run)) shown = &run;
     if (!worst && !is_done(run)) worst = &run;
   }
-  json seeds = json::array(), folders = json::array();
+  json seeds = json::array(), folders = json::array(), missing = json::array();
   for (const RunFiles& run : contender.runs) {
+    if (!run.missing.empty()) missing.push_back(run.missing);
     seeds.push_back(run.job.task.seed);
     folders.push_back(run.folder);
   }
@@ -267,6 +279,8 @@ json strategy_row(const Contender& contender) {
               {"status", worst ? text_at(worst->record, "/status") : "done"},
               {"error", worst ? text_at(worst->record, "/error") : ""},
               {"shared_curve_of", nullptr},
+              {"task", record.value("task", json())},
+              {"missing", missing},
               {"seeds", std::move(seeds)},
               {"runs", std::move(folders)},
               {"energy_method", text_at(record, "/energy/method")},

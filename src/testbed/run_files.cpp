@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include "core/error.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "testbed/json_members.h"
+#include "testbed/record_check.h"
 
 namespace tutti {
 namespace {
@@ -24,23 +27,6 @@ constexpr const char* kSharedCurve = "shared_curve";
       fmt::format("{}: is damaged: {}; remove the folder and run it again", path, what));
 }
 
-json read_record(const std::string& path) {
-  const json record = json::parse(read_file(path), nullptr, false);
-  if (!record.is_object()) damaged(path, "it is not JSON");
-  const json schema = record.value("schema", json());
-  if (schema != kRunSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, this program reads schema {}; run the job again "
-                    "with this version, or read it with the version that wrote it",
-                    path, schema.dump(), kRunSchema));
-  for (const char* key :
-       {"status", "quality",   "time",  "evaluations",  "nodes",    "steps",   "strategy",
-        "fabric", "workers",   "seed",  "obtained",     "taxonomy", "energy",  "co2e",
-        "cost",   "staleness", "age_s", "update_order", "links",    "timeline"})
-    if (!record.contains(key)) damaged(path, fmt::format("\"{}\" is missing", key));
-  return record;
-}
-
 template <class T>
 const char* parse_cell(const char* at, const char* end, T& value) {
   const auto [next, error] = std::from_chars(at, end, value);
@@ -48,9 +34,17 @@ const char* parse_cell(const char* at, const char* end, T& value) {
   return next < end && (*next == ',' || *next == '\n') ? next + 1 : nullptr;
 }
 
-// step,time_s,loss,rate,samples
-Series read_series(const std::string& path) {
-  const std::string text = read_file(path);
+// step,time_s,loss,rate,samples. A writer that was killed leaves half a line, or nothing: what is
+// whole is taken, and `missing` says what is not.
+Series read_series(const std::string& path, std::string& missing) {
+  std::string text = read_file(path);
+  const size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  if (whole < text.size() || text.empty()) {
+    missing = fmt::format("{}: ends within line {}; the steps from there on are missing", path,
+                          1 + std::count(text.begin(), text.end(), '\n'));
+    text.resize(whole);
+    if (text.empty()) return {};
+  }
   Series series;
   const char* const end = text.data() + text.size();
   const size_t head = text.find('\n');
@@ -80,22 +74,20 @@ RunFiles read_plain(const std::string& folder) {
     throw DataError(fmt::format("{}: has no run.json; the run did not end, run it again", folder));
   RunFiles run;
   run.folder = folder;
-  run.record = read_record(folder + "/run.json");
+  run.record = read_run_record(folder + "/run.json");
   try {
     run.job = load_job(folder + "/job.toml", {});
-    run.series = read_series(folder + "/series.csv");
+    run.series = read_series(folder + "/series.csv", run.missing);
     const json& time = run.record.at("time");
-    if (run.record.at("obtained") == "measured")
+    if (run.record.at("obtained") == "measured" && !time.contains("series_count_data"))
       for (double& time_s : run.series.time_s) time_s += time.at("data_s").get<double>();
     // Rank 0 wrote the series; workers at a pace of their own need not have taken as many steps.
     size_t steps = 0;
     for (const json& node : run.record.at("nodes"))
       if (node.at("rank") == 0) steps = node.at("steps").get<size_t>();
     if (run.record.at("status") == "done" && run.series.step.size() < steps)
-      damaged(folder + "/series.csv",
-              fmt::format("{} rows for {} steps", run.series.step.size(), steps));
-  } catch (const json::exception& error) {
-    damaged(folder + "/run.json", error.what());
+      run.missing = fmt::format("{}/series.csv: has {} rows for {} steps; the others are missing",
+                                folder, run.series.step.size(), steps);
   } catch (const ConfigError& error) {
     damaged(folder + "/job.toml", error.what());
   }
@@ -141,24 +133,28 @@ void note_shared_curve(const std::string& folder, const std::string& other) {
 }
 
 void stitch(RunFiles& run, const RunFiles& source) {
-  try {
-    std::map<int64_t, const json*> measured;
-    for (const json& row : source.record.at("evaluations")) measured[row.at("step")] = &row;
-    for (json& row : run.record.at("evaluations")) {
-      const auto found = measured.find(row.at("step").get<int64_t>());
-      if (found == measured.end()) continue;
-      row["loss"] = found->second->at("loss");
-      row["quality"] = found->second->at("quality");
-    }
-    run.record["quality"] = source.record.at("quality");
-  } catch (const json::exception& error) {
-    damaged(run.folder + "/run.json", error.what());
+  std::map<double, const json*> measured;
+  for (const json& row : source.record.at("evaluations"))
+    measured[number_of(member(row, "step"))] = &row;
+  const json& quality = run.record["quality"] = source.record.at("quality");
+  const double target = number_of(member(quality, "target"));
+  const bool higher = member(quality, "higher_is_better") != false;
+  json& to_target_s = run.record["time"]["to_target_s"] = nullptr;
+  for (json& row : run.record.at("evaluations")) {
+    const auto found = measured.find(number_of(member(row, "step")));
+    if (found == measured.end()) continue;
+    row["loss"] = member(*found->second, "loss");
+    row["quality"] = member(*found->second, "quality");
+    const double reached = number_of(row["quality"]);
+    if (to_target_s.is_null() && (higher ? reached >= target : reached <= target))
+      to_target_s = member(row, "time_s");  // its own: the curve is shared, the clock is not
   }
   for (size_t i = 0; i < run.series.loss.size(); ++i)
     run.series.loss[i] = i < source.series.loss.size() ? source.series.loss[i] : NAN;
-  if (source.record.at("status") == "diverged") {
-    run.record["status"] = "diverged";
-    run.record["error"] = source.record.value("error", "");
+  if (const json& status = source.record.at("status");
+      status == "diverged" || status == "collapsed") {
+    run.record["status"] = status;
+    run.record["error"] = text_of(member(source.record, "error"), "");
   }
   run.curve_of = source.folder;
 }

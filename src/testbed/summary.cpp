@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "fabric/virtual/validation.h"
+#include "jobs/task_identity.h"
 #include "jobs/versions.h"
 #include "testbed/comparison_check.h"
 #include "testbed/definitions.h"
@@ -137,6 +138,44 @@ void make_unique(std::vector<Contender>& contenders) {
     if (const int times = ++seen[c.name]; times > 1) c.name += fmt::format(" #{}", times);
 }
 
+// In what the tasks of two runs differ; empty: in nothing. Records of older versions do not say
+// what they were made of: then it is the settings that must be the same.
+std::string difference_of_tasks(const RunFiles& here, const RunFiles& there) {
+  const json ours = here.record.value("task", json()), theirs = there.record.value("task", json());
+  if (ours.is_object() && theirs.is_object()) return task_difference(ours, theirs);
+  const auto settings = [](const RunFiles& run) {
+    const TaskConfig& task = run.job.task;
+    return fmt::format("data {} {} limit {}, model {}, batch {}, target {}", task.data.kind,
+                       task.data.path, task.data.limit, task.model.kind, task.global_batch,
+                       task.target);
+  };
+  return settings(here) == settings(there)
+             ? ""
+             : fmt::format("{} (there {})", settings(here), settings(there));
+}
+
+void expect_one_task(const std::vector<Contender>& contenders) {
+  const RunFiles& first = contenders.front().runs.front();
+  for (const Contender& contender : contenders)
+    for (const RunFiles& run : contender.runs)
+      if (const std::string text = difference_of_tasks(run, first); !text.empty())
+        throw ConfigError("PATH",
+                          fmt::format("{}: is a run of another task than {}: {}; only results of "
+                                      "one task can stand side by side, make a report of each",
+                                      run.folder, first.folder, text));
+}
+
+// A [[compare]] entry may change the task: then its row is there because somebody asked for it, and
+// it is said.
+std::string rows_of_other_tasks(const std::vector<Contender>& contenders) {
+  std::string names;
+  const RunFiles& first = contenders.front().runs.front();
+  for (const Contender& contender : contenders)
+    if (const std::string text = difference_of_tasks(contender.runs.front(), first); !text.empty())
+      names += fmt::format("{}{}: {}", names.empty() ? "" : "; ", contender.name, text);
+  return names;
+}
+
 // How far simulated times were from measured ones, for whoever reads them.
 std::string validation_text() {
   const NetworkValidation& v = kNetworkValidation;
@@ -172,6 +211,12 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
   const std::string metric = said.empty() ? "quality" : said;
   const json seeds = rows.front()["seeds"];
   const std::string description = describe(job.cluster);
+  json definitions = comparison_definitions();
+  if (const std::string others = rows_of_other_tasks(contenders); !others.empty())
+    definitions["tasks"] = fmt::format(
+        "These rows are of another task than the first, so that not the architecture alone makes "
+        "the difference: {}.",
+        others);
   return {{"schema", kComparisonSchema},
           {"kind", "comparison"},
           {"name", name},
@@ -186,12 +231,13 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
             {"target", task.target > 0 ? json(task.target) : json()},
             {"metric", metric},
             {"higher_is_better", record->at("quality").value("higher_is_better", true)},
+            {"identity", record->value("task", json())},
             {"seeds", seeds}}},
           {"cluster",
            {{"fabric", job.cluster.fabric},
             {"workers", job.cluster.workers},
             {"description", description}}},
-          {"definitions", comparison_definitions()},
+          {"definitions", std::move(definitions)},
           {"job", resolved_toml(job)},
           {"versions", record->value("versions", library_versions())},
           {"machine", record->value("machine", machine_description())},
@@ -200,7 +246,7 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
           {"strategies", std::move(rows)}};
 }
 
-json summarise_runs(const std::vector<std::string>& folders) {
+json summarise_runs(const std::vector<std::string>& folders) try {
   if (folders.empty()) throw DataError("no runs were given");
   std::map<std::string, size_t> groups;
   std::vector<Contender> contenders;
@@ -215,19 +261,14 @@ json summarise_runs(const std::vector<std::string>& folders) {
         contender.runs.begin(), contender.runs.end(),
         [](const RunFiles& a, const RunFiles& b) { return a.job.task.seed < b.job.task.seed; });
   make_unique(contenders);
+  expect_one_task(contenders);
   Job job = with_settings(contenders.front().runs.front().job, {});
-  json result = summarise(contenders.size() == 1 ? job.name : "runs", job, contenders);
-  const auto task_of = [](const Contender& contender) {
-    const TaskConfig& task = contender.runs.front().job.task;
-    return fmt::format("{} {} {} {} {}", task.data.kind, task.model.kind, task.global_batch,
-                       task.epochs, task.target);
-  };
-  for (const Contender& contender : contenders)
-    if (task_of(contender) != task_of(contenders.front()))
-      result["definitions"]["tasks"] =
-          "These runs differ in their task (data, model, batch, epochs or target): what differs "
-          "between them is not the architecture alone.";
-  return result;
+  return summarise(contenders.size() == 1 ? job.name : "runs", job, contenders);
+} catch (const json::exception&) {  // what the check of each record let through
+  throw DataError(
+      fmt::format("{}: its run.json{} is damaged: a value is of another type than it should be; "
+                  "remove the folder and run it again",
+                  folders[0], folders.size() > 1 ? ", or that of a run given with it," : ""));
 }
 
 std::string comparison_csv(const json& comparison) {
@@ -236,6 +277,9 @@ std::string comparison_csv(const json& comparison) {
   };
   constexpr Column kColumns[] = {{"best_quality", "/quality/best"},
                                  {"final_quality", "/quality/final"},
+                                 {"validation_best", "/quality/validation_best"},
+                                 {"validation_final", "/quality/validation_final"},
+                                 {"test_final", "/quality/test_final"},
                                  {"quality_at_equal_samples", "/quality/at_equal_samples"},
                                  {"quality_at_equal_time", "/quality/at_equal_time"},
                                  {"to_target_s", "/to_target_s"},

@@ -29,8 +29,8 @@ constexpr double kQualityMargin = 0.05;  // a twentieth fewer errors likewise
 
 json rules() {
   return {{"quality",
-           fmt::format("best quality on validation; + (-): its error is at least {:.0f} % smaller "
-                       "(larger) than the median of the row's task",
+           fmt::format("final quality on test samples; + (-): its error is at least {:.0f} % "
+                       "smaller (larger) than the median of the row's task",
                        100 * kQualityMargin)},
           {"time",
            fmt::format("time to target; + (-): at least {:.0f} % shorter ({:.0f} % longer) than "
@@ -47,21 +47,22 @@ json cells_of(const json& comparison) {
   const bool higher = comparison["task"]["higher_is_better"];
   std::vector<double> errors, times;
   for (const json& row : comparison["strategies"]) {
-    if (const auto best = number_at(row, "/quality/best/mean"))
-      errors.push_back(error_of(*best, higher));
+    if (const auto final_test = number_at(row, "/quality/final/mean"))
+      errors.push_back(error_of(*final_test, higher));
     if (const auto time = number_at(row, "/to_target_s/mean")) times.push_back(*time);
   }
   json cells = json::object();
   for (const json& row : comparison["strategies"]) {
-    const auto best = number_at(row, "/quality/best/mean");
+    const auto final_test = number_at(row, "/quality/final/mean");
     const auto time = number_at(row, "/to_target_s/mean");
     cells[row["name"].get<std::string>()] = {
         {"status", row["status"]},
         {"error", row["error"]},
         {"obtained", row["obtained"]},
-        {"quality", best ? json(*best) : json()},
+        {"quality", final_test ? json(*final_test) : json()},
         {"quality_mark",
-         std::string(1, mark_of(best ? error_of(*best, higher) : NAN, errors, kQualityMargin))},
+         std::string(1, mark_of(final_test ? error_of(*final_test, higher) : NAN, errors,
+                                kQualityMargin))},
         {"time_s", time ? json(*time) : json()},
         {"time_mark", std::string(1, mark_of(time.value_or(NAN), times, kTimeMargin))},
         {"reached", row["reached"]},

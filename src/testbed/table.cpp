@@ -79,6 +79,10 @@ std::vector<Column> columns_of(const json& comparison) {
   const bool target = !comparison["task"]["target"].is_null();
   const std::string time = target ? "/to_target_s" : "/total_s";
   const std::string normalised = target ? "/to_target_normalised_s" : "/total_normalised_s";
+  const auto quality = [&](const char* title, int importance, const char* pointer) {
+    return Column{title, importance, higher ? Best::kMost : Best::kLeast,
+                  plain(pointer, [](double v) { return fmt::format("{:.4g}", v); }), of(pointer)};
+  };
   const json first = comparison["strategies"][0];
   return {{"strategy",
            100,
@@ -86,9 +90,9 @@ std::vector<Column> columns_of(const json& comparison) {
            [](const json& row) { return row["name"].get<std::string>(); },
            {}},
           {"n", 35, Best::kNone, [](const json& row) { return row["workers"].dump(); }, {}},
-          {comparison["task"].value("metric", "quality"), 95, higher ? Best::kMost : Best::kLeast,
-           plain("/quality/best", [](double v) { return fmt::format("{:.4g}", v); }),
-           of("/quality/best")},
+          quality("final test", 95, "/quality/test_final"),
+          quality("final val", 78, "/quality/validation_final"),
+          quality("best val", 77, "/quality/validation_best"),
           {target ? "to target s" : "total s", 99, Best::kLeast,
            target ? std::function<std::string(const json&)>(target_text) : plain(time, significant),
            of(time)},
@@ -116,7 +120,8 @@ std::vector<json> sorted_rows(const json& comparison) {
   const bool target = !comparison["task"]["target"].is_null();
   const auto key = [&](const json& row) {
     const auto time = mean(row, target ? "/to_target_s" : "/total_s");
-    const auto quality = mean(row, "/quality/best");
+    auto quality = mean(row, "/quality/test_final");
+    if (!quality) quality = mean(row, "/quality/validation_final");
     const int rank = row["status"] != "done" ? 2 : time ? 0 : 1;
     return std::tuple(rank, time.value_or(INFINITY),
                       quality ? (higher ? -*quality : *quality) : INFINITY);
@@ -248,6 +253,8 @@ std::string notes(const json& comparison, const std::vector<json>& rows, size_t 
       text += wrapped(fmt::format("{}: {}: {}", name, row["status"].get<std::string>(),
                                   row["error"].get<std::string>()),
                       columns);
+    for (const json& missing : row.value("missing", json::array()))
+      text += wrapped(fmt::format("{}: {}", name, missing.get<std::string>()), columns);
     if (row["shared_curve_of"].is_string()) {
       std::string& names = sharing[row["shared_curve_of"]];
       names += (names.empty() ? "" : ", ") + name;
@@ -274,7 +281,8 @@ std::string comparison_table(const json& comparison, const TableOptions& options
   const json& task = comparison["task"];
   std::string text = wrapped(comparison["title"].get<std::string>(), options.columns);
   text += wrapped(
-      fmt::format("batch {}, {} epochs, {}, seeds {}", task["global_batch"].dump(),
+      fmt::format("{}, batch {}, {} epochs, {}, seeds {}", task.value("metric", "quality"),
+                  task["global_batch"].dump(),
                   task["epochs"].dump(),
                   task["target"].is_null() ? "no target"
                                            : fmt::format("target {} {:g}", task.value("metric", ""),
@@ -300,8 +308,9 @@ std::string comparison_table(const json& comparison, const TableOptions& options
   }
   text += "\n" + notes(comparison, rows, options.columns);
   const json& definitions = comparison["definitions"];
-  for (const char* key : {"time_to_target", "convergence", "normalised"})
-    text += wrapped(fmt::format("{}: {}", key, definitions.value(key, "")), options.columns);
+  for (const char* key : {"tasks", "quality", "time_to_target", "convergence", "normalised"})
+    if (definitions.contains(key))
+      text += wrapped(fmt::format("{}: {}", key, definitions.value(key, "")), options.columns);
   return text + wrapped(fmt::format("{} marks the best. The rest is defined in docs/compare.md.",
                                     options.bold ? "Bold" : "*"),
                         options.columns);

@@ -83,6 +83,8 @@ TEST_F(Counters, AreAbsentWithoutTheKernelsHelp) {
 TEST(Footprint, FollowsTheGrid) {
   FootprintConfig config;
   EXPECT_DOUBLE_EQ(co2e_grams(config, 3.6e6).value, 475);
+  EXPECT_NE(co2e_grams(config, 1).method.find("475 g/kWh (CodeCarbon's default for the world)"),
+            std::string::npos);
   config.country = "FRA";
   EXPECT_DOUBLE_EQ(co2e_grams(config, 7.2e6).value, 112);
   EXPECT_NE(co2e_grams(config, 1).method.find("56 g/kWh (mean of FRA, 2023)"), std::string::npos);

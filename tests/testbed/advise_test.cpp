@@ -60,6 +60,7 @@ TEST(StepSimulation, AgreesWithAWholeRun) {
 TEST(StepSimulation, MeasuresSharesThatHaveSettled) {
   const Settings cluster = {
       "task.data.samples=4000",  "task.global_batch=405",
+      "cluster.step_overhead=0", "cluster.layer_overhead=0",
       "cluster.speed=1 MFLOP/s", "cluster.bandwidth=100 Gbit/s",
       "cluster.latency=1 us",    "cluster.stragglers=[{kind=\"constant\", node=2, factor=2}]"};
   Job equal = simulated_job(cluster);
@@ -74,7 +75,8 @@ TEST(StepSimulation, MeasuresSharesThatHaveSettled) {
 // Ring: each node sends 2 (n - 1) / n of the parameters, and receives as much.
 TEST(StepSimulation, FindsTheBusiestLink) {
   Job job = simulated_job({"strategy.topology=ring", "cluster.bandwidth=100 kB/s",
-                           "cluster.latency=0", "cluster.speed=1 TFLOP/s"});
+                           "cluster.latency=0", "cluster.speed=1 TFLOP/s",
+                           "cluster.step_overhead=0", "cluster.layer_overhead=0"});
   const Prepared prepared = prepare(job);
   const StepFigures ring = simulate_steps(job, prepared, never);
   const double bytes = 2.0 * 3 / 4 * static_cast<double>(prepared.architecture.parameter_count) * 4;

@@ -2,7 +2,7 @@
 
 import {badge, byId, element, replace} from "./dom.js";
 import {bytes, isNumber, joules, listed, seconds, times} from "./format.js";
-import {comparable, comparison, ended, energyObtained, high, higherIsBetter, low, mean, metric, quality, qualityOf, reachedByAll, seedCount, strategies, target, task} from "./model.js";
+import {comparable, comparison, ended, energyObtained, finalQuality, high, higherIsBetter, low, mean, metric, quality, qualityOf, reachedByAll, seedCount, strategies, target, task} from "./model.js";
 import {colourOf} from "./theme.js";
 
 function best(some, value, wanted = "least") {
@@ -30,12 +30,12 @@ function firstSentence(ranked) {
 function lead(ranked) {
   if (target === null) {
     const [top] = best(
-        comparable(strategies.filter(ended)), (s) => mean(qualityOf(s, "best")),
+        comparable(strategies.filter(ended)), finalQuality,
         higherIsBetter ? "most" : "least");
     return top ?
         [
-          "No target was set. The best quality has ", name(top),
-          `: ${quality(mean(qualityOf(top, "best")))} ${metric}.`
+          "No target was set. The best quality at the end has ", name(top),
+          `: ${quality(finalQuality(top))} ${metric}.`
         ] :
         ["No strategy finished its runs."];
   }
@@ -90,6 +90,9 @@ function remarks(ranked) {
     lines.push(
         [element("span", {class: "bad"}, `✕ ${status}: `), listed(some.map((s) => s.name)), "."]);
   }
+  for (const s of strategies)
+    for (const missing of s.missing || []) lines.push([name(s), `: ${missing}.`]);
+  if ((comparison.definitions || {}).tasks) lines.push([comparison.definitions.tasks]);
   const MOST = 8;
   return lines.length <= MOST ? lines : [
     ...lines.slice(0, MOST),
@@ -117,17 +120,16 @@ function tiles(ranked) {
   const scope = target === null ? "of those that finished" : "of those that reach the target";
   const obtained = (s) => s.obtained || "measured";
   const time = target === null ? (s) => mean(s.total_s) : timeToTarget;
-  const bestQuality = (s) => mean(qualityOf(s, "best"));
   const sent = (s) => mean(s.bytes_total), energy = (s) => mean(s.energy_j);
   return [
     tile(
         target === null ? "Shortest run" : "First at the target", best(among, time), time, seconds,
         obtained, "mean over seeds"),
     tile(
-        `Best ${metric}`,
+        `Best final ${metric}`,
         best(
-            comparable(strategies.filter(ended)), bestQuality, higherIsBetter ? "most" : "least"),
-        bestQuality, quality, obtained, "of all that finished"),
+            comparable(strategies.filter(ended)), finalQuality, higherIsBetter ? "most" : "least"),
+        finalQuality, quality, obtained, "of all that finished"),
     tile(
         "Fewest bytes", best(among.filter((s) => sent(s) > 0), sent), sent, bytes, obtained,
         `${scope}, more than one node`),

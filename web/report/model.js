@@ -17,6 +17,11 @@ export const mean = (stat) => (stat && isNumber(stat.mean) ? stat.mean : null);
 export const low = (stat) => (stat && isNumber(stat.min) ? stat.min : mean(stat));
 export const high = (stat) => (stat && isNumber(stat.max) ? stat.max : mean(stat));
 export const qualityOf = (strategy, which) => (strategy.quality ? strategy.quality[which] : null);
+// Of the parameters that are kept, those of the end: on test samples, where it was measured there.
+export const finalQuality = (strategy) =>
+    ["test_final", "final", "validation_final", "best"]
+        .map((which) => mean(qualityOf(strategy, which)))
+        .find((value) => value !== null) ?? null;
 export const seedCount = (strategy) => (strategy.seeds || []).length;
 export const ended = (strategy) => strategy.status === "done";
 export const broken = (strategy) => !ended(strategy);
@@ -69,7 +74,7 @@ export function candidates(some) {
 export function byMerit(a, b) {
   const place = (s) => (reachedByAll(s) ? 0 : ended(s) ? 1 : 2);
   const time = (s) => mean(s.to_target_s) ?? Infinity;
-  const best = (s) => mean(qualityOf(s, "best")) ?? (higherIsBetter ? -Infinity : Infinity);
+  const best = (s) => finalQuality(s) ?? (higherIsBetter ? -Infinity : Infinity);
   if (place(a) !== place(b)) return place(a) - place(b);
   if (place(a) === 0 && time(a) !== time(b)) return time(a) - time(b);
   if (best(a) === best(b)) return a.index - b.index;

@@ -9,7 +9,7 @@ import {swatchOf} from "./toggles.js";
 const MOST_ROWS = 200;
 const reachedSomewhere = strategies.some((s) => mean(s.to_target_s) !== null);
 const order = reachedSomewhere ? {key: "to_target_s", descending: false} :
-                                 {key: "best", descending: higherIsBetter};
+                                 {key: "final", descending: higherIsBetter};
 let grouping = "";
 let long = false;
 

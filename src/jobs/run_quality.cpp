@@ -1,0 +1,101 @@
+#include "jobs/run_quality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "jobs/run_pictures.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLeastGain = 0.1;  // of the way from chance to perfect, below which it is noise
+constexpr double kLostShare = 0.5;
+
+bool better(const RunRecord& record, double a, double b) {
+  return record.higher_is_better ? a > b : a < b;
+}
+
+}  // namespace
+
+QualityFigures quality_of(const RunRecord& record, const Job& job) {
+  QualityFigures figures;
+  for (const NodeReport& node : record.nodes) {
+    if (node.test_quality >= 0) figures.final_test = node.test_quality;
+    if (&node != scribe_of(record.nodes)) continue;
+    for (const EvaluationRow& row : node.evaluations) {
+      if (std::isnan(figures.first)) figures.first = row.quality;
+      if (std::isnan(figures.best) || better(record, row.quality, figures.best))
+        figures.best = row.quality;
+      figures.last = row.quality;
+      const bool meets =
+          job.task.target > 0 && (record.higher_is_better ? row.quality >= job.task.target
+                                                          : row.quality <= job.task.target);
+      if (meets && !figures.reached) {
+        figures.reached = true;
+        figures.at_target = row;
+        figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
+      }
+    }
+  }
+  return figures;
+}
+
+json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures) {
+  return {{"metric", record.metric},
+          {"higher_is_better", record.higher_is_better},
+          {"best", number(figures.best)},
+          {"last", number(figures.last)},
+          {"final", number(figures.final_test)},
+          // The same under names that say on which samples, for who reads the file by itself.
+          {"validation_best", number(figures.best)},
+          {"validation_final", number(figures.last)},
+          {"test_final", number(figures.final_test)},
+          {"target", job.task.target > 0 ? json(job.task.target) : json()},
+          {"reached", figures.reached}};
+}
+
+bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance) {
+  if (!std::isfinite(best) || !std::isfinite(first)) return false;
+  if (!std::isfinite(last)) return true;
+  if (higher_is_better) {
+    const double gain = best - chance;
+    return gain > kLeastGain * (1 - chance) && best - last > kLostShare * gain;
+  }
+  // No squared error is that of chance: the first measurement stands for it, and where that was the
+  // best already, the best itself.
+  return last - best > kLostShare * std::max(first - best, best);
+}
+
+void judge_quality(RunRecord& record, const Job& job) {
+  if (record.status != "done") return;
+  const QualityFigures figures = quality_of(record, job);
+  if (!has_collapsed(figures.first, figures.best, figures.last, record.higher_is_better,
+                     record.chance))
+    return;
+  record.status = "collapsed";
+  record.error = fmt::format(
+      "{} on validation was {:.4g} at its best and {:.4g} at the end, whose parameters are kept; "
+      "try a lower rate, or stop at the target (task.stop_at_target)",
+      record.metric, figures.best, figures.last);
+}
+
+std::string quality_text(const RunRecord& record, const Job& job, const QualityFigures& figures) {
+  if (std::isnan(figures.best)) return "";
+  std::string text = fmt::format("quality   {}", record.metric);
+  if (!std::isnan(figures.final_test))
+    text += fmt::format(" {:.4f} on test at the end,", figures.final_test);
+  text += fmt::format(" {:.4f} on validation at the end, {:.4f} on validation at best\n",
+                      figures.last, figures.best);
+  if (job.task.target <= 0) return text;  // nothing aimed at, nothing missed
+  return text + (figures.reached
+                     ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
+                                   job.task.target, figures.to_target_s,
+                                   record.virtual_clock ? "virtual" : "wall")
+                     : fmt::format("target    {} not reached\n", job.task.target));
+}
+
+}  // namespace tutti
