@@ -202,10 +202,9 @@ Command add_advise(CLI::App& app) {
   auto* command =
       app.add_subcommand("advise", "Say which architecture to use for a job on a cluster");
   command->add_option("JOB", options->job, "Job file with a target")->required();
-  command
-      ->add_option("--cluster", options->cluster,
-                   "File with a [cluster] table, or the name of one below recipes/clusters")
-      ->required();
+  command->add_option("--cluster", options->cluster,
+                      "File with a [cluster] table, or the name of one below recipes/clusters "
+                      "(default: the job's own, if it is virtual)");
   command->add_option("--set", options->sets, "Override a setting of the job")
       ->take_all()
       ->allow_extra_args(false);
@@ -249,7 +248,7 @@ Command add_bench(CLI::App& app) {
   auto* command = app.add_subcommand("bench", "Measure against peers in the same run");
   command
       ->add_option("WHAT", options->what,
-                   "allreduce, train, oversubscribed, model_parallel, ps, virtual, federated, "
+                   "allreduce, train, oversubscribed, model_parallel, overhead, ps, virtual, federated, "
                    "network (as root), "
                    "deterministic or startup")
       ->required();

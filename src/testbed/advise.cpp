@@ -126,7 +126,13 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
                       "task.target to the job, or --set task.target=0.9");
   Job base = with_settings(job, {});
   base.compare.clear();
-  base.cluster = load_cluster(options.cluster);
+  if (!options.cluster.empty())
+    base.cluster = load_cluster(options.cluster);
+  else if (base.cluster.fabric != "virtual")
+    throw ConfigError("--cluster",
+                      fmt::format("the job's own cluster has cluster.fabric = \"{}\"; name one to "
+                                  "advise for, e.g. --cluster rack-1g (recipes/clusters)",
+                                  base.cluster.fabric));
   Job loadable = with_settings(base, {"strategy={ kind = \"solo\" }"});  // the data alone:
   loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
   const Prepared prepared = prepare(loadable);
