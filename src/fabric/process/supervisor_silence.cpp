@@ -41,7 +41,8 @@ void Supervisor::check_silence() {
                                        [](const Child& other) { return !other.ended; });
   for (Rank rank = 0; rank < size(); ++rank) {
     Child& node = child(rank);
-    if (node.ended || !running(node)) continue;
+    // Before the start another deadline holds, after which one can say who was not ready.
+    if (node.ended || !running(node) || !started_) continue;
     const bool speaks = !node.joins && !is_stopped(node.pid);
     if (speaks || missed || node.heard_ns == 0) node.heard_ns = now_ns;
     if (static_cast<double>(now_ns - node.heard_ns) * 1e-9 < options_.timeout_s) continue;
