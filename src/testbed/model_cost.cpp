@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <set>
 
 #include "core/bytes.h"
@@ -17,9 +18,10 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr double kBudget_s = 1.5;
-constexpr double kLongest_s = 1;   // a batch that would take longer is not timed
+constexpr double kLongest_s = 2;    // a batch that would take longer is not timed
+constexpr size_t kLeastSizes = 4;   // unless there are no more
 constexpr size_t kLeastRounds = 3;  // the first, in which memory is touched, does not count
-constexpr size_t kCalls = 3;       // of each pass in a round: the fastest counts
+constexpr size_t kCalls = 3;        // of each pass in a round: the fastest counts
 constexpr size_t kCosts = 3;
 using Row = std::array<double, kCosts>;
 
@@ -30,6 +32,14 @@ double median(std::vector<double> values) {
 
 double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+// What this thread has computed. Kernels have one thread here, and the time that other programs take
+// from it is none of the model's.
+double cpu_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // Solves the normal equations for the costs in `used`; false where they do not tell them apart.
@@ -90,10 +100,16 @@ class PassTimer {
     const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
     add_batch(1);
     timed(0, true);  // touches memory
-    const double one_s = timed(0, true);
-    const auto affordable = static_cast<int64_t>(kLongest_s / std::max(one_s, 1e-9));
-    for (const int64_t size : batches_to_time(std::min(most, std::max<int64_t>(4, affordable))))
-      if (size > 1) add_batch(size);
+    // A large model takes hardly longer for a few samples than for one: each size says what the next
+    // one may take.
+    for (const int64_t size : batches_to_time(most)) {
+      if (size == 1) continue;
+      const double so_far_s = timed(batches_.size() - 1, true);
+      const double next_s = so_far_s * static_cast<double>(size) /
+                            static_cast<double>(batches_.back().size());
+      if (next_s > kLongest_s && batches_.size() >= kLeastSizes) break;
+      add_batch(size);
+    }
     times_.resize(2 * batches_.size());
   }
 
@@ -133,12 +149,12 @@ class PassTimer {
     const Batch& batch = batches_[index];
     double least_s = INFINITY, sum_s = 0;
     for (size_t i = 0; i < kCalls && (i == 0 || sum_s < kBudget_s / 30); ++i) {
-      const auto begin = steady_clock::now();
+      const double begin_s = cpu_s();
       if (gradient)
         model_->gradient(batch, 1.0f, [](Range) {});
       else
         model_->evaluate(batch);
-      const double seconds = seconds_since(begin);
+      const double seconds = cpu_s() - begin_s;
       least_s = std::min(least_s, seconds);
       sum_s += seconds;
     }
