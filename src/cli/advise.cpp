@@ -19,7 +19,7 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   const Announce announce = [&](const std::string& what) {
     if (!options.quiet) tell(live ? "\r\033[K" + what : what + "\n");
   };
-  const nlohmann::json advice = advise(load_job(job_file(options.job), options.sets),
+  const nlohmann::json advice = advise(job_of({{}, options.job, options.sets, "", ""}),
                                        {.cluster = options.cluster,
                                         .strategies = options.strategies,
                                         .seeds = options.seeds,

@@ -14,6 +14,18 @@ namespace {
 
 constexpr size_t kColumns = 100;  // where nothing says how wide the reader's page is
 
+// The defaults are for tests and benchmarks: a user whose file says neither has named the wrong
+// file, or lost what was in it.
+void require_task(const Job& job, const std::string& file) {
+  for (const char* key : {"task.data", "task.model"})
+    if (!job.places.contains(key))
+      throw ConfigError(
+          key, fmt::format("{}: {} is missing; a job says at least what to learn from and what to "
+                           "train: [task] with, for example, data = \"fashion-mnist\" and model = "
+                           "\"lenet\"",
+                           file, key));
+}
+
 }  // namespace
 
 const std::string& job_file(const std::string& name) {
@@ -22,9 +34,13 @@ const std::string& job_file(const std::string& name) {
   return name;
 }
 
-Job job_of(const JobOptions& options) {
-  return load_job(job_file(options.job), options.sets,
-                  options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
+Job job_of(const JobOptions& options, Notes notes) {
+  Job job = load_job(job_file(options.job), options.sets,
+                     options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
+  require_task(job, options.job);
+  if (notes == Notes::kTold)
+    for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", text));
+  return job;
 }
 
 size_t columns_of(int fd) {

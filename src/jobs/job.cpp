@@ -83,6 +83,14 @@ void validate(const Job& job, const Data& data) {
     throw ConfigError("task.target",
                       "task.target is measured on validation samples, but there are none; raise "
                       "task.data.validation");
+  if (data.dataset->classes() > 0 && job.task.target > 1)
+    throw ConfigError("task.target",
+                      fmt::format("task.target = {} is more than 1, but accuracy is a share from 0 "
+                                  "to 1{}",
+                                  job.task.target,
+                                  job.task.target <= 100
+                                      ? fmt::format("; did you mean {:.6g}?", job.task.target / 100)
+                                      : ""));
   if (job.task.deterministic && job.task.partition != "global")
     throw ConfigError("task.partition",
                       fmt::format("task.deterministic = true needs task.partition = \"global\": "

@@ -27,6 +27,8 @@ struct Job {
   std::vector<Job> compare;
   // Where each setting was given, "job.toml:12" or "command line"; "" is the job as a whole.
   std::map<std::string, std::string> places;
+  // What to tell of the file's settings that a kind set on the command line does not have.
+  std::vector<std::string> dropped;
 };
 
 // `problem`, which is about the setting `name`, with where `key` was given and, where the text

@@ -99,7 +99,7 @@ class ReferenceWriter : public Visitor {
     if (found == seen_with_.end()) return "";
     std::string text;
     for (const auto& [choice, alternatives] : found->second) {
-      if (alternatives.size() == alternatives_.at(choice)) continue;
+      if (alternatives == alternatives_.at(choice)) continue;
       text += fmt::format("{}{} = \"{}\"", text.empty() ? "" : " and ", choice,
                           fmt::join(alternatives, "\" or \""));
     }
@@ -143,7 +143,7 @@ class ReferenceWriter : public Visitor {
             outer_note.empty() ? "With" : outer_note.substr(0, outer_note.size() - 2) + ",",
             prefix_, choice.key, alternative);
         taken_.emplace_back(table_ + "." + prefix_ + choice.key, alternative);
-        alternatives_[taken_.back().first] = choice.allowed.size();
+        alternatives_[taken_.back().first].insert(alternative);
         visit_alternatives(inside);
         taken_.pop_back();
       }
@@ -165,7 +165,8 @@ class ReferenceWriter : public Visitor {
   // The same by whole names, with those of the tables around; and what was seen with which.
   std::vector<std::pair<std::string, std::string>> taken_;
   std::map<std::string, std::map<std::string, std::set<std::string>>> seen_with_;
-  std::map<std::string, size_t> alternatives_;  // how many a choice has
+  // Those of each choice, with whatever choices around it.
+  std::map<std::string, std::set<std::string>> alternatives_;
 };
 
 ReferenceWriter visited() {

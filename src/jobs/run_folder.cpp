@@ -105,8 +105,10 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
                                            folder));
   fs::create_directories(folder, failed);
   if (failed || access(folder.c_str(), W_OK) != 0)
-    throw ConfigError("--out", fmt::format("{}: cannot be written: {}", folder,
-                                           failed ? failed.message() : std::strerror(errno)));
+    throw ConfigError("--out",
+                      fmt::format("{}: the folder of the run cannot be written: {}; name one with "
+                                  "--out where you may write",
+                                  folder, failed ? failed.message() : std::strerror(errno)));
   // Of a run that was killed: what is half written, and logs, which are only ever added to.
   remove_leftovers(folder);
   for (const auto& entry : fs::directory_iterator(folder, failed)) {

@@ -170,7 +170,10 @@ std::string summary(const RunRecord& record, Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const char* clock = record.virtual_clock ? "virtual" : "wall";
   std::string text;
-  if (record.status != "done") text += fmt::format("{}: {}\n", record.status, record.error);
+  if (record.exit_code != 0)  // whoever prints this says why on standard error
+    text += fmt::format("status    {}\n", record.status);
+  else if (record.status != "done")
+    text += fmt::format("{}: {}\n", record.status, record.error);
   if (record.status == "done")
     for (const int rank : lost_nodes(record))
       text += fmt::format("lost      rank {}; the others went on without it\n", rank);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <vector>
 
@@ -53,20 +54,100 @@ std::vector<std::string> called(const std::string& word) {
   return found;
 }
 
-std::string suggestion(const std::vector<std::string>& names) {
+// For a key of the table `prefix`.
+std::string suggestion(const std::string& prefix, const std::vector<std::string>& names) {
   const std::string& needs = needs_by_name().at(names.front());
-  return fmt::format("did you mean '{}'?{}", fmt::join(names, "' or '"),
-                     names.size() > 1 || needs.empty() ? "" : " It needs " + needs);
+  std::string text = fmt::format("did you mean '{}'?", fmt::join(names, "' or '"));
+  if (names.size() > 1) return text;
+  const std::string table = names.front().substr(0, names.front().rfind('.') + 1);
+  if (table != prefix)
+    text += fmt::format(" It belongs to [{}]", table.substr(0, table.size() - 1));
+  if (needs.empty()) return text;
+  return text + (table != prefix ? ", and needs " : " It needs ") + needs;
 }
 
-// The nearest of all settings, for a word that nobody knows.
-std::string nearest_anywhere(const std::string& word) {
+// The settings of the table `prefix`, with whatever choices, that are spelt nearly like `word`.
+// Outside of all tables those of every table.
+std::vector<std::string> spelt_like(const std::string& prefix, const std::string& word) {
   std::set<std::string> words;
-  for (const auto& [name, needs] : needs_by_name()) words.insert(last_part(name));
-  return nearest(word, {words.begin(), words.end()});
+  for (const auto& [name, needs] : needs_by_name())
+    if (prefix.empty() || name == prefix + last_part(name)) words.insert(last_part(name));
+  const std::string near = nearest(word, {words.begin(), words.end()});
+  if (near.empty()) return {};
+  return prefix.empty() ? called(near) : std::vector{prefix + near};
+}
+
+// What other systems and papers call what there is here.
+const std::map<std::string, std::string>& other_names() {
+  static const std::map<std::string, std::string> names = {
+      {"ps", "parameter_server"},
+      {"downpour", "parameter_server"},
+      {"bsp", "parameter_server"},
+      {"ssp", "parameter_server"},
+      {"ddp", "allreduce"},
+      {"dp", "allreduce"},
+      {"data_parallel", "allreduce"},
+      {"horovod", "allreduce"},
+      {"nccl", "allreduce"},
+      {"fedavg", "federated_averaging"},
+      {"federated", "federated_averaging"},
+      {"fl", "federated_averaging"},
+      {"easgd", "elastic_averaging"},
+      {"dpsgd", "gossip"},
+      {"d-psgd", "gossip"},
+      {"pp", "pipeline"},
+      {"gpipe", "pipeline"},
+      {"pipedream", "pipeline"},
+      {"tp", "tensor"},
+      {"megatron", "tensor"},
+      {"3d", "hybrid"},
+      {"single", "solo"},
+      {"none", "solo"},
+      {"nag", "nesterov"},
+      {"sgdm", "momentum"},
+      {"simulated", "virtual"},
+      {"simulation", "virtual"},
+      {"simgrid", "virtual"},
+      {"local", "process"},
+      {"ucx", "process"},
+  };
+  return names;
+}
+
+// A strategy's variant has a name of its own, but is a kind with settings.
+std::string variant_hint(const std::string& value, const std::vector<std::string_view>& allowed) {
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    if (std::find(allowed.begin(), allowed.end(), entry.name) == allowed.end()) continue;
+    for (const Variant& variant : entry.variants()) {
+      if (variant.name != value) continue;
+      std::string text = fmt::format("did you mean '{}'", entry.name);
+      if (!variant.settings.empty())
+        text += fmt::format(" with strategy.{}", fmt::join(variant.settings, ", strategy."));
+      return text + "?";
+    }
+  }
+  return "";
 }
 
 }  // namespace
+
+std::string choice_hint(const std::string& value, const std::vector<std::string_view>& allowed) {
+  std::string plain = value;
+  std::ranges::transform(plain, plain.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto other = other_names().find(plain);
+  if (other != other_names().end() &&
+      std::find(allowed.begin(), allowed.end(), other->second) != allowed.end())
+    return fmt::format("did you mean '{}'?", other->second);
+  const std::string variant = variant_hint(plain, allowed);
+  if (!variant.empty()) return variant;
+  const std::string near = nearest(value, allowed);
+  return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
+}
+
+bool depends_on_choice(const std::string& name) {
+  const auto documented = needs_by_name().find(documented_name(name));
+  return documented != needs_by_name().end() && !documented->second.empty();
+}
 
 std::string hint_for(const std::string& prefix, const std::string& key,
                      const std::set<std::string>& known) {
@@ -76,11 +157,12 @@ std::string hint_for(const std::string& prefix, const std::string& key,
     return "it needs " + documented->second;
   const bool outside = name == key;  // of all tables, where only tables are near
   std::vector<std::string> elsewhere = called(key);
-  if (outside && !elsewhere.empty()) return suggestion(elsewhere);
+  const std::string table = documented_name(prefix);
+  if (outside && !elsewhere.empty()) return suggestion(table, elsewhere);
   const std::string near = nearest(key, {known.begin(), known.end()});
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
-  if (elsewhere.empty()) elsewhere = called(nearest_anywhere(key));
-  if (!elsewhere.empty()) return suggestion(elsewhere);
+  if (elsewhere.empty()) elsewhere = spelt_like(table, key);
+  if (!elsewhere.empty()) return suggestion(table, elsewhere);
   return fmt::format("known are {}", fmt::join(known, ", "));
 }
 

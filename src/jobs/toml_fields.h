@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ struct TomlOrigin {
   std::string file;
   std::map<std::string, std::string> places;  // where each was given
   std::map<std::string, std::string> bare;    // of the command line: the value as it was typed
+  std::set<std::string> changed;              // of those: where the file said something else
+  std::vector<std::string> dropped;           // what is told of settings that lost their meaning
 };
 
 // "job.toml:12"; what was set on top of a file has no line.
@@ -50,6 +53,15 @@ inline std::string toml_place(const toml::node& node, const std::string& file) {
   const auto line = node.source().begin.line;
   const auto& path = node.source().path;  // of a cluster's own file
   return line ? fmt::format("{}:{}", path ? *path : file, line) : "command line";
+}
+
+// A value as a job file has it: 0.9, "ring", [1, 2].
+inline std::string toml_text(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return fmt::format("\"{}\"", *text);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  return text.str();
 }
 
 // An error that says where: those of components do not, they know their settings' names alone.
@@ -122,7 +134,10 @@ class TomlReader : public Visitor {
               const char*) override {
     const toml::node* node = find(key);
     if (!node) return;
-    value = text(key, *node);
+    const std::string chosen = text(key, *node);
+    if (origin_.changed.contains(prefix_ + key)) changed_ = chosen;
+    if (!changed_.empty() && !contains(allowed, chosen) && is_of_file(key)) return drop(key, *node);
+    value = chosen;
     check_choice(key, *node, value, allowed);
   }
 
@@ -174,15 +189,32 @@ class TomlReader : public Visitor {
     return node;
   }
 
+  // Who changes a kind on the command line need not know what else the file says of the old one.
   void refuse_unknown() const {
     for (const auto& [key, node] : table_) {
       if (known_.count(std::string(key.str()))) continue;
       const std::string name(key.str());
-      fail(name, node, "is not a setting here; " + hint_for(prefix_, name, known_));
+      if (!changed_.empty() && is_of_file(name) && depends_on_choice(prefix_ + name))
+        drop(name, node);
+      else
+        fail(name, node, "is not a setting here; " + hint_for(prefix_, name, known_));
     }
   }
 
  private:
+  static bool contains(const std::vector<std::string_view>& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  }
+
+  bool is_of_file(const std::string& key) const { return !origin_.bare.contains(prefix_ + key); }
+
+  void drop(const std::string& key, const toml::node& node) const {
+    origin_.places.erase(prefix_ + key);
+    origin_.dropped.push_back(fmt::format("{}: {}{} = {} is not a setting of {} and was dropped",
+                                          toml_place(node, origin_.file), prefix_, key,
+                                          toml_text(node), changed_));
+  }
+
   [[noreturn]] void fail(const std::string& key, const toml::node& node,
                          const std::string& problem) const {
     const std::string path = prefix_ + key;
@@ -216,6 +248,9 @@ class TomlReader : public Visitor {
   }
 
   int64_t integer(const char* key, const toml::node& node, Bounds bounds) const {
+    if (node.is_floating_point())
+      fail(key, node,
+           fmt::format("= {} must be a whole number, without a point", toml_text(node)));
     const auto value = as<int64_t>(key, node, "a whole number");
     check_bounds(key, node, static_cast<double>(value), bounds);
     return value;
@@ -243,13 +278,13 @@ class TomlReader : public Visitor {
 
   void check_choice(const char* key, const toml::node& node, const std::string& value,
                     const std::vector<std::string_view>& allowed) const {
-    if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+    if (contains(allowed, value)) return;
     std::string all;
     for (std::string_view name : allowed) all += (all.empty() ? "" : ", ") + std::string(name);
-    const std::string suggestion = nearest(value, allowed);
+    const std::string suggestion = choice_hint(value, allowed);
     fail(key, node,
-         fmt::format("= \"{}\" is unknown; {}use one of {}", value,
-                     suggestion.empty() ? "" : "did you mean '" + suggestion + "'? ", all));
+         fmt::format("= \"{}\" is unknown; {}{}use one of {}", value, suggestion,
+                     suggestion.empty() ? "" : " ", all));
   }
 
   void visit_table(const toml::table& table, const std::string& key,
@@ -263,6 +298,7 @@ class TomlReader : public Visitor {
   TomlOrigin& origin_;
   std::string prefix_;
   std::set<std::string> known_;
+  std::string changed_;  // what the last choice became that the command line changed
 };
 
 }  // namespace tutti

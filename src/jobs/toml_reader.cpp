@@ -14,6 +14,19 @@
 namespace tutti {
 namespace {
 
+// A name in the place of a table: task.model=mlp is all that is then said of the model.
+void tell_replaced(const toml::node* before, const toml::node& after, const std::string& setting,
+                   TomlOrigin& origin) {
+  if (!before || !before->is_table() || !after.is_string()) return;
+  const std::string table = setting.substr(0, setting.find('='));
+  for (const auto& [key, node] : *before->as_table()) {
+    if (key.str() == "kind") continue;
+    origin.dropped.push_back(fmt::format("{}: {}.{} = {} was dropped: --set {} replaces all of {}",
+                                         toml_place(node, origin.file), table, key.str(),
+                                         toml_text(node), setting, table));
+  }
+}
+
 // Sets one "a.b=value": the value is TOML, or plain text when it is not.
 void apply_override(toml::table& root, const std::string& text, TomlOrigin& origin) {
   const size_t equals = text.find('=');
@@ -53,6 +66,10 @@ void apply_override(toml::table& root, const std::string& text, TomlOrigin& orig
   }
   // Without a source position, so that an error says "command line" instead of a line.
   toml::node& fresh = *parsed.get("value");
+  const toml::node* const before = table->get(parts.back());
+  if (!before || before->value<std::string>() != fresh.value<std::string>())
+    origin.changed.insert(key);
+  tell_replaced(before, fresh, text, origin);
   fresh.visit([&](auto& node) {
     using T = std::decay_t<decltype(node)>;
     if constexpr (toml::is_value<T>)
@@ -132,7 +149,7 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
     const toml::table* table = element.as_table();
     if (!table) return fail(element, "must be a list of tables: write [[compare]]");
     if (!table->contains("name")) return fail(element, "needs a name: add name = \"...\"");
-    TomlOrigin origin{.file = file, .places = {}, .bare = {}};
+    TomlOrigin origin{.file = file, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
     Job entry = overlay(job, *table, origin, "compare.");
     for (const Job& other : job.compare)
       if (other.name == entry.name)
@@ -148,6 +165,7 @@ void read_settings(const toml::table& root, TomlOrigin& origin, Job& job) {
   const toml::node* entries = reader.find("compare");
   reader.refuse_unknown();
   job.places = origin.places;
+  job.dropped = origin.dropped;
   choose_workers(job, job.strategy_kind);
   if (entries) read_entries(job, *entries, origin.file);
 }
@@ -179,7 +197,7 @@ Job with_settings(const Job& job, const std::vector<std::string>& settings) {
 
 Job parse_job(const std::string& text, const std::string& file) {
   Job job;
-  TomlOrigin origin{.file = file, .places = {}, .bare = {}};
+  TomlOrigin origin{.file = file, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
   try {
     read_settings(toml::parse(text), origin, job);
   } catch (const toml::parse_error& error) {
@@ -202,7 +220,7 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides,
              const std::string& cluster_path) {
   Job job;
   toml::table root;
-  TomlOrigin origin{.file = path.empty() ? "command line" : path, .places = {}, .bare = {}};
+  TomlOrigin origin{.file = path.empty() ? "command line" : path, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
   if (!path.empty()) {
     root = read_table(path);
     job.name = std::filesystem::path(path).stem().string();

@@ -121,6 +121,14 @@ TEST_F(Refused, UnknownChoices) {
   expect_line(14, "fabric = \"carrier-pigeon\"", {"cluster.fabric", "process, virtual"});
 }
 
+// The defaults of a job are nobody's wish.
+TEST_F(Refused, JobsThatSayNothing) {
+  expect_job("", {"job.toml: task.data is missing", "[task]", "data = \"fashion-mnist\""});
+  expect_job("[cluster]\nworkers = 2\n", {"task.data is missing"});
+  expect_job("[task]\nmodel = \"lenet\"\n", {"task.data is missing"});
+  expect_job("[task]\ndata = \"fashion-mnist\"\n", {"task.model is missing"});
+}
+
 TEST_F(Refused, BrokenToml) {
   expect_line(5, "global_batch = = 2", {});
   expect_line(5, "global_batch = \"open", {});
@@ -157,7 +165,9 @@ TEST_F(Refused, DataFilesThatAreMissingOrCorrupt) {
   write_text(folder_ / "bad.idx", std::string("\0\0\x08\x03\0\0\0\x05", 8));
   expect_line(3, "data = { kind = \"idx\", path = \"bad.idx\", labels_path = \"bad.idx\" }",
               {"task.data", "bad.idx"});
-  expect_line(3, "data = { kind = \"fashion-mnist\", path = \".\" }", {"task.data"});
+  expect_line(3, "data = { kind = \"fashion-mnist\", path = \".\" }",
+              {"task.data.path must be the folder", "train-images"});
+  expect_line(3, "data = { kind = \"csv\", path = \".\" }", {"task.data", "a folder, not a file"});
 }
 
 TEST_F(Refused, OverridesWithTheirOwnPlace) {
@@ -181,7 +191,7 @@ TEST_F(Refused, FoldersThatCannotBeUsed) {
   write_text(folder_ / "file", "");
   for (const std::string& out : {folder_ / "file", folder_ / "file/below",
                                  std::string("/proc/nowhere"), std::string(5000, 'x')})
-    expect({"train", "job.toml", "--out", out}, {out, "cannot be written"});
+    expect({"train", "job.toml", "--out", out}, {out, "cannot be written", "name one with --out"});
   // Whoever holds a run keeps it.
   std::filesystem::create_directory(folder_ / "full");
   write_text(folder_ / "full/run.json", "precious");

@@ -62,9 +62,9 @@ TEST_F(FashionMnistFiles, TheDirectoryIsASetting) {
   EXPECT_EQ(gather_all(*data.dataset).labels[24], 2);
 }
 
-TEST_F(FashionMnistFiles, AMissingPackageIsSaidWithTheRemedy) {
+TEST_F(FashionMnistFiles, AFolderWithoutTheFilesIsSaidWithTheRemedy) {
   expect_data_error(config(),
-                    {directory_.path(), "apt-get install dataset-fashion-mnist", "setup"});
+                    {directory_.path(), "task.data.path", "package dataset-fashion-mnist"});
 }
 
 TEST_F(FashionMnistFiles, FilesThatDoNotFitAreRefused) {

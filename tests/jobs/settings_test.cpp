@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "jobs/run_folder.h"
 #include "tests/support/jobs.h"
@@ -169,12 +170,17 @@ TEST(Settings, UnknownOnesAreLookedForInAllTables) {
     const size_t found = text.find(middle);
     return found == std::string::npos ? text : text.substr(found + middle.size());
   };
-  EXPECT_EQ(hint("lr=3"), "did you mean 'optimizer.lr'?");
-  EXPECT_EQ(hint("epochs=3"), "did you mean 'task.epochs'?");
-  EXPECT_EQ(hint("workers=4"), "did you mean 'cluster.workers'?");
-  EXPECT_EQ(hint("worker=4"), "did you mean 'cluster.workers'?");
-  EXPECT_EQ(hint("task.lr=3"), "did you mean 'optimizer.lr'?");
+  EXPECT_EQ(hint("lr=3"), "did you mean 'optimizer.lr'? It belongs to [optimizer]");
+  EXPECT_EQ(hint("epochs=3"), "did you mean 'task.epochs'? It belongs to [task]");
+  EXPECT_EQ(hint("workers=4"), "did you mean 'cluster.workers'? It belongs to [cluster]");
+  EXPECT_EQ(hint("worker=4"), "did you mean 'cluster.workers'? It belongs to [cluster]");
+  EXPECT_EQ(hint("task.lr=3"), "did you mean 'optimizer.lr'? It belongs to [optimizer]");
   EXPECT_EQ(hint("task.epoch=3"), "did you mean 'epochs'?") << "the own table first";
+  EXPECT_EQ(hint("task.topology=ring"),
+            "did you mean 'strategy.topology'? It belongs to [strategy], and needs strategy.kind = "
+            "\"allreduce\" or \"hybrid\" or \"pipeline\" or \"scheduled\" or \"tensor\"");
+  // A word that is only spelt nearly like a setting of another table is not one of that.
+  EXPECT_EQ(hint("footprint.epoch=3").find("did you mean"), std::string::npos);
   EXPECT_EQ(hint("kind=3"), "did you mean 'optimizer.kind' or 'strategy.kind'?");
   for (const char* odd : {"[=3", "]=3", "a[=3", "[]=3", "cluster.[=3"})  // no index of a list
     EXPECT_NE(hint(odd), "") << odd;
@@ -199,6 +205,81 @@ TEST(Settings, ThoseOfAnotherChoiceSayWhichOne) {
             "it needs cluster.fabric = \"virtual\" and cluster.stragglers.kind = \"random\"");
   EXPECT_EQ(hint({"compare=[{name=\"a\", cluster={bandwidth=3}}]"}),
             "it needs cluster.fabric = \"virtual\"");
+}
+
+// A key that is left over because the command line changed the kind was no mistake of the file's.
+TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
+  write_file(file_,
+             "[task]\ndata = \"fashion-mnist\"\n"
+             "model = { kind = \"mlp\", hidden = [30, 20] }\n"
+             "[optimizer]\nkind = \"momentum\"\nmomentum = 0.9\nlr = 0.25\n"
+             "[strategy]\nkind = \"allreduce\"\ntopology = \"tree\"\n"
+             "[cluster]\nfabric = \"virtual\"\nworkers = 4\nbandwidth = \"1 Gbit/s\"\n"
+             "[[cluster.stragglers]]\nnode = 1\n");
+  EXPECT_TRUE(load_job(file_, {}).dropped.empty());
+  const Job adam = load_job(file_, {"optimizer.kind=adam"});
+  EXPECT_EQ(adam.dropped,
+            Settings{file_ + ":6: optimizer.momentum = 0.9 is not a setting of adam and was "
+                             "dropped"});
+  EXPECT_EQ(adam.optimizer.lr, 0.25) << "what both have is kept";
+  EXPECT_EQ(load_job(file_, {"strategy.kind=gossip"}).dropped.size(), 1u);
+  const Job real = load_job(file_, {"cluster.fabric=process"});
+  EXPECT_EQ(real.dropped.size(), 2u);
+  EXPECT_EQ(real.cluster.workers, 4);
+  EXPECT_EQ(load_job(file_, {"task.model.kind=logistic"}).dropped.size(), 1u);
+  EXPECT_EQ(load_job(file_, {"task.model=logistic"}).dropped,
+            Settings{file_ + ":3: task.model.hidden = [ 30, 20 ] was dropped: --set "
+                             "task.model=logistic replaces all of task.model"});
+  // A value that the new kind does not know is one of the old kind's, too.
+  write_file(file_, "[strategy]\nkind = \"allreduce\"\ntopology = \"hierarchical\"\n");
+  EXPECT_EQ(load_job(file_, {"strategy.kind=elastic_averaging"}).dropped.size(), 1u);
+}
+
+TEST_F(SettingsOfAFile, WhatIsNotLeftOverByAKindIsStillRefused) {
+  const std::string adam = "[optimizer]\nkind = \"adam\"\nmomentum = 0.9\n";
+  const std::string left_over = file_ + ":3: optimizer.momentum is not a setting here";
+  EXPECT_TRUE(problem(adam).starts_with(left_over)) << "of the file alone";
+  EXPECT_TRUE(problem(adam, {"optimizer.lr=0.1"}).starts_with(left_over));
+  EXPECT_TRUE(problem(adam, {"optimizer.kind=adam"}).starts_with(left_over)) << "nothing changed";
+  const std::string momentum = "[optimizer]\nkind = \"momentum\"\nmomentun = 0.9\n";
+  EXPECT_TRUE(problem(momentum, {"optimizer.kind=adam"}).starts_with(file_ + ":3: ")) << "a typo";
+  EXPECT_TRUE(problem_of("", {"optimizer.kind=adam", "optimizer.momentum=0.9"})
+                  .starts_with("command line: optimizer.momentum is not a setting here"));
+  const Job job = with_settings(load_job("", {"strategy.topology=tree"}), {"strategy.kind=gossip"});
+  EXPECT_TRUE(job.dropped.empty()) << "variants of a comparison are silent";
+}
+
+TEST(Settings, WhatOthersCallAChoice) {
+  const auto hint = [](const std::string& setting) {
+    const std::string text = problem_of("", {setting});
+    const size_t begin = text.find("did you mean ");
+    return begin == std::string::npos ? text : text.substr(begin, text.find('?') + 1 - begin);
+  };
+  for (const auto& [word, kind] : std::map<std::string, std::string>{{"ps", "parameter_server"},
+                                                                     {"DDP", "allreduce"},
+                                                                     {"fedavg", "federated_averaging"},
+                                                                     {"horovod", "allreduce"},
+                                                                     {"easgd", "elastic_averaging"},
+                                                                     {"pp", "pipeline"},
+                                                                     {"tp", "tensor"}})
+    EXPECT_EQ(hint("strategy.kind=" + word), "did you mean '" + kind + "'?");
+  EXPECT_TRUE(hint("strategy.kind=tree")
+                  .starts_with("did you mean 'allreduce' with strategy.topology=tree"));
+  EXPECT_TRUE(hint("strategy.kind=diloco").starts_with("did you mean 'local_sgd' with strategy."));
+  EXPECT_EQ(hint("optimizer.kind=nag"), "did you mean 'nesterov'?");
+  EXPECT_EQ(problem_of("", {"cluster.workers=2.5"}),
+            "command line: cluster.workers = 2.5 must be a whole number, without a point");
+}
+
+TEST(Settings, AnAccuracyIsAShare) {
+  const Settings classes = {"task.data.kind=synthetic-classes", "task.model.kind=logistic"};
+  EXPECT_EQ(problem_of("", classes + Settings{"task.target=88"}),
+            "command line: task.target = 88 is more than 1, but accuracy is a share from 0 to 1; "
+            "did you mean 0.88?");
+  EXPECT_EQ(problem_of("", classes + Settings{"task.target=1"}), "");
+  EXPECT_EQ(problem_of("", {"task.data.kind=synthetic-linear", "task.model.kind=linear",
+                            "task.target=88"}),
+            "") << "a squared error has no such bound";
 }
 
 }  // namespace
