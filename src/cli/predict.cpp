@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,19 +11,20 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "core/bytes.h"
 #include "core/error.h"
 #include "data/prediction.h"
 #include "jobs/launcher.h"
-#include "jobs/parameters_file.h"
 #include "jobs/plugins.h"
 #include "jobs/run_folder.h"
+#include "jobs/trained_run.h"
 #include "models/sparse_model.h"
 
 namespace tutti {
 namespace {
 
 constexpr size_t kBatch = 250;
+// With more classes the rows get too long to read: only that of the prediction is told.
+constexpr size_t kMostProbabilities = 20;
 
 struct Predictions {
   std::string csv;
@@ -84,137 +85,147 @@ class PredictProgress {
       std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
 };
 
-Predictions predict_all(Model& model, const Dataset& dataset, std::span<const uint32_t> samples,
+// softmax(scores): what the model was trained to tell as probabilities. The largest score is
+// subtracted first, so that no exponential overflows.
+std::vector<double> probabilities_of(std::span<const float> scores) {
+  const float highest = *std::max_element(scores.begin(), scores.end());
+  std::vector<double> result;
+  double sum = 0;
+  for (const float score : scores) {
+    result.push_back(std::exp(static_cast<double>(score) - static_cast<double>(highest)));
+    sum += result.back();
+  }
+  for (double& probability : result) probability /= sum;
+  return result;
+}
+
+// The lines of the CSV file.
+class PredictionTable {
+ public:
+  PredictionTable(const Architecture& architecture, const PredictionData& data)
+      : classify_(architecture.classification),
+        labelled_(data.labelled),
+        outputs_(static_cast<size_t>(architecture.outputs)),
+        positions_(static_cast<size_t>(architecture.positions)),
+        names_(data.dataset->class_names()) {}
+
+  std::string header() const {
+    if (!classify_) return labelled_ ? "sample,prediction,target\n" : "sample,prediction\n";
+    std::string text = "sample,prediction,probability";
+    if (labelled_) text += ",label";
+    for (size_t i = 0; i < outputs_ && tells_all(); ++i) text += "," + csv_field("p_" + names_[i]);
+    return text + "\n";
+  }
+
+  // Of sample `i` of the batch; of a sequence what follows its end.
+  std::string row(const Batch& batch, size_t i, std::span<const float> scores) const {
+    const size_t last = (i + 1) * positions_ - 1;
+    const std::span<const float> own = scores.subspan(last * outputs_, outputs_);
+    std::string text = fmt::format("{},", batch.samples[i]);
+    if (!classify_) {
+      text += fmt::format("{}", own[0]);
+      return labelled_ ? text + fmt::format(",{}\n", batch.targets[i]) : text + "\n";
+    }
+    const auto best = static_cast<size_t>(std::max_element(own.begin(), own.end()) - own.begin());
+    const std::vector<double> probabilities = probabilities_of(own);
+    text += fmt::format("{},{:.6g}", csv_field(names_[best]), probabilities[best]);
+    if (labelled_) text += "," + csv_field(names_[static_cast<size_t>(batch.labels[last])]);
+    for (size_t k = 0; k < outputs_ && tells_all(); ++k)
+      text += fmt::format(",{:.6g}", probabilities[k]);
+    return text + "\n";
+  }
+
+ private:
+  bool tells_all() const { return outputs_ <= kMostProbabilities; }
+
+  bool classify_, labelled_;
+  size_t outputs_, positions_;
+  std::vector<std::string> names_;
+};
+
+Predictions predict_all(Model& model, const PredictionData& data, std::span<const uint32_t> samples,
                         const std::function<void(const Batch&)>& prepare,
                         PredictProgress& progress) {
-  const bool classify = model.architecture().classification;
-  const auto outputs = static_cast<size_t>(model.architecture().outputs);
-  const auto positions = static_cast<size_t>(model.architecture().positions);
-  const std::vector<std::string> names = dataset.class_names();
+  const Architecture& architecture = model.architecture();
+  const PredictionTable table(architecture, data);
   Predictions result;
-  result.csv = classify ? "sample,prediction,score\n" : "sample,prediction\n";
+  result.csv = table.header();
   Batch batch;
   for (size_t begin = 0; begin < samples.size(); begin += kBatch) {
     const auto part = samples.subspan(begin, std::min(kBatch, samples.size() - begin));
-    dataset.gather(part, batch);
+    data.dataset->gather(part, batch);
     prepare(batch);
-    std::vector<float> scores(part.size() * positions * outputs);
+    std::vector<float> scores(part.size() *
+                              static_cast<size_t>(architecture.positions * architecture.outputs));
     model.predict(batch, scores);
     const Evaluation evaluation = model.evaluate(batch);
     result.loss += evaluation.loss;
     result.correct += evaluation.correct;
     result.count += part.size();
     progress.at(result.count, samples.size());
-    for (size_t i = 0; i < part.size(); ++i) {
-      const float* row = scores.data() + ((i + 1) * positions - 1) * outputs;  // the last one
-      if (!classify) {
-        result.csv += fmt::format("{},{}\n", part[i], row[0]);
-        continue;
-      }
-      const auto best = static_cast<size_t>(std::max_element(row, row + outputs) - row);
-      result.csv += fmt::format("{},{},{}\n", part[i], csv_field(names[best]), row[best]);
-    }
+    for (size_t i = 0; i < part.size(); ++i) result.csv += table.row(batch, i, scores);
   }
   return result;
 }
 
-Job job_of_run(const PredictOptions& options) {
-  std::error_code failed;
-  if (!std::filesystem::exists(std::filesystem::path(options.run) / "job.toml", failed))
-    throw ConfigError(
-        "RUN", fmt::format("{}: is not the folder of a run: it has no job.toml", options.run));
-  Job job = load_job(options.run + "/job.toml", {});
+Job job_to_predict(const PredictOptions& options) {
+  Job job = job_of_run(options.run);
   if (job.strategy_kind == "early_exit")
     throw ConfigError("RUN",
                       fmt::format("{}: is a run of strategy.kind = \"early_exit\", whose exits and "
                                   "rounded activations are not in parameters.safetensors; its "
                                   "run.json has what it answered on the test samples",
                                   options.run));
-  return job;
-}
-
-// Only a run that ends well keeps its parameters. Before anything is read: who asks for the
-// predictions of another one should hear that, and what to do, and not of a file.
-void require_parameters(const PredictOptions& options, const Job& job) {
-  std::error_code failed;
-  if (std::filesystem::exists(options.run + "/parameters.safetensors", failed) || failed) return;
-  const std::string again = fmt::format("`tutti train {}/job.toml", options.run);
-  if (job.cluster.cost_only)
-    throw ConfigError("RUN", fmt::format("{}: is a run of costs only (cluster.cost_only = true), "
-                                         "which computes no parameters to predict with; {} --set "
-                                         "cluster.cost_only=false` computes them",
-                                         options.run, again));
-  std::string status = "did not end: it has no run.json";
-  if (std::filesystem::exists(options.run + "/run.json", failed)) {
-    const auto record = nlohmann::json::parse(read_file(options.run + "/run.json"), nullptr, false);
-    const auto said = record.is_object() ? record.find("status") : record.end();
-    status = said == record.end() || !said->is_string() || *said == "done"
-                 ? "has lost its parameters.safetensors"
-                 : fmt::format("ended as \"{}\"", said->get<std::string>());
-  }
-  throw ConfigError("RUN", fmt::format("{}: this run {}; only one that is done keeps parameters "
-                                       "to predict with: train it again with {}`",
-                                       options.run, status, again));
-}
-
-// Names of classes, words and the scale of numbers are those of the training samples, whatever is
-// predicted.
-Data training_data(const PredictOptions& options, const Job& job) {
-  try {
-    return load_data(job.task.data, job.task.seed, job.base_dir);
-  } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{} (the data that the run was trained on says what its classes "
-                    "and numbers mean, so it is needed to predict; put it back, or "
-                    "change task.data in {}/job.toml)",
-                    error.what(), options.run));
-  }
-}
-
-}  // namespace
-
-int run_predict(const PredictOptions& options) {
-  const Job job = job_of_run(options);
   const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",
                       "--labels goes with --data and IDX files; other data brings its "
                       "labels along");
-  require_parameters(options, job);
-  Data trained_on = training_data(options, job);
-  trained_on.dataset = dataset_for(job.task.model, trained_on.dataset);
-  const Architecture architecture = make_architecture(job.task.model, *trained_on.dataset);
-  const std::string path = options.run + "/parameters.safetensors";
-  const bool some = architecture.row_width > 0 && holds_some_rows(path);
-  const size_t floats = some ? 0 : architecture.parameter_count;
-  Buffer<float> parameters(floats), gradients(floats);
-  Rows rows;
-  if (some)
-    rows = load_rows(path, architecture);
-  else
-    load_parameters(path, architecture, parameters.span());
+  return job;
+}
 
-  PredictionData data{trained_on.dataset, true};
-  std::vector<uint32_t> samples = trained_on.splits.test;
-  if (!options.data.empty()) {
-    data = load_for_prediction(job.task.data, options.data, options.labels, *trained_on.dataset);
-    data.dataset = dataset_for(job.task.model, std::move(data.dataset));
-    samples.resize(data.dataset->size());
-    std::iota(samples.begin(), samples.end(), 0u);
+struct Samples {
+  PredictionData data;
+  std::vector<uint32_t> numbers;
+};
+
+// The new samples that were asked for, or those that the run kept for its test.
+Samples samples_for(const PredictOptions& options, const TrainedRun& run) {
+  if (options.data.empty()) {
+    Data data = training_data(run);
+    return {{std::move(data.dataset), true}, std::move(data.splits.test)};
   }
-  const auto model = load_models(architecture, 1)(
-      architecture, {parameters.span(), gradients.span()}, {.seed = job.task.seed, .threads = 1});
+  PredictionData data =
+      load_for_prediction(run.job.task.data, options.data, options.labels, run.data);
+  data.dataset = dataset_for(run.job.task.model, std::move(data.dataset));
+  std::vector<uint32_t> numbers(data.dataset->size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  return {std::move(data), std::move(numbers)};
+}
+
+Predictions predict(TrainedRun& run, const Samples& samples, bool quiet) {
+  Buffer<float> gradients(run.parameters.size());
+  const auto model =
+      load_models(run.architecture, 1)(run.architecture, {run.parameters.span(), gradients.span()},
+                                       {.seed = run.job.task.seed, .threads = 1});
   const auto prepare = [&](const Batch& batch) {
-    if (some) hold_rows(dynamic_cast<SparseModel&>(*model), batch, rows, job.task.seed);
+    if (run.rows)
+      hold_rows(dynamic_cast<SparseModel&>(*model), batch, *run.rows, run.job.task.seed);
   };
-  const Predictions predictions = [&] {
-    PredictProgress progress(options.quiet);
-    return predict_all(*model, *data.dataset, samples, prepare, progress);
-  }();
-  const std::string metric = architecture.classification ? "accuracy" : "mse";
+  PredictProgress progress(quiet);
+  return predict_all(*model, samples.data, samples.numbers, prepare, progress);
+}
+
+}  // namespace
+
+int run_predict(const PredictOptions& options) {
+  TrainedRun run = read_trained_run(options.run, job_to_predict(options));
+  const Samples samples = samples_for(options, run);
+  const Predictions predictions = predict(run, samples, options.quiet);
+  const bool classify = run.architecture.classification;
+  const std::string metric = classify ? "accuracy" : "mse";
   const auto count = static_cast<double>(std::max<size_t>(1, predictions.count));
-  const double quality =
-      architecture.classification ? predictions.correct / count : 2 * predictions.loss / count;
+  const double quality = classify ? predictions.correct / count : 2 * predictions.loss / count;
 
   if (!options.output.empty())
     write_file(options.output, predictions.csv);
@@ -223,9 +234,9 @@ int run_predict(const PredictOptions& options) {
   if (options.json) {
     nlohmann::json result = {
         {"samples", predictions.count}, {"metric", metric}, {"quality", nullptr}};
-    if (data.labelled) result["quality"] = quality;
+    if (samples.data.labelled) result["quality"] = quality;
     std::cout << result.dump() << "\n";
-  } else if (data.labelled) {
+  } else if (samples.data.labelled) {
     tell(fmt::format("{} {:.4f} on {} samples\n", metric, quality, predictions.count));
   }
   return 0;

@@ -80,6 +80,11 @@ std::vector<std::string> cifar10_files(const std::string& directory) {
   return files;
 }
 
+Scaling cifar10_scaling() {
+  return {static_cast<float>(1 / (255 * kCifarDeviation)),
+          static_cast<float>(-kCifarMean / kCifarDeviation)};
+}
+
 Source read_cifar10(const DataConfig& config) {
   const std::vector<std::string> files = cifar10_files(config.path);
   for (const std::string& file : files) require_file(file, !config.path.empty());
@@ -91,9 +96,8 @@ Source read_cifar10(const DataConfig& config) {
   append_labels(files[1], kImagesPerSheet, answers.labels);
   std::vector<uint8_t> images;
   for (size_t sheet = 2; sheet < files.size(); ++sheet) append_sheet(files[sheet], images);
-  const Scaling scaling{static_cast<float>(1 / (255 * kCifarDeviation)),
-                        static_cast<float>(-kCifarMean / kCifarDeviation)};
-  return {make_byte_table({3, kSide, kSide}, std::move(images), scaling, std::move(answers)),
+  return {make_byte_table({3, kSide, kSide}, std::move(images), cifar10_scaling(),
+                          std::move(answers)),
           test_from};
 }
 

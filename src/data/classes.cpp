@@ -1,7 +1,10 @@
 #include "data/classes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "core/error.h"
 #include "data/csv_rows.h"
 
 namespace tutti {
@@ -28,6 +31,24 @@ Answers ClassTexts::answers() const {
   answers.labels = labels_;
   for (int32_t& label : answers.labels) label = rank[static_cast<size_t>(label)];
   answers.classes = static_cast<int64_t>(answers.names.size());
+  return answers;
+}
+
+Answers ClassTexts::answers_among(const std::vector<std::string>& names,
+                                  const std::string& path) const {
+  std::vector<int32_t> number(seen_.size());
+  for (const auto& [name, seen] : seen_) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      throw DataError(fmt::format("{}: {} is not a class that the model was trained on", path,
+                                  in_quotes(name)));
+    number[static_cast<size_t>(seen)] = static_cast<int32_t>(found - names.begin());
+  }
+  Answers answers;
+  answers.classes = static_cast<int64_t>(names.size());
+  answers.names = names;
+  answers.labels = labels_;
+  for (int32_t& label : answers.labels) label = number[static_cast<size_t>(label)];
   return answers;
 }
 

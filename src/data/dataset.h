@@ -57,6 +57,9 @@ class Dataset {
     for (int64_t i = 0; i < classes(); ++i) names.push_back(std::to_string(i));
     return names;
   }
+  // What the features are called, of data that numbers names by what occurs in it (the users and
+  // items of ratings). Empty: their numbers are those of the file.
+  virtual std::vector<std::string> column_names() const { return {}; }
 };
 
 struct Splits {

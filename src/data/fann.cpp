@@ -122,11 +122,14 @@ size_t read_fann(const std::string& path, const DataConfig& config, FannContent&
 
 }  // namespace
 
-Source read_fann(const DataConfig& config) {
+Source read_fann(const DataConfig& config, const ClassNames* classes) {
   FannContent content;
   const size_t test_from = read_fann(config.path, config, content);
   if (!config.test_path.empty()) read_fann(config.test_path, config, content);
-  Answers answers = config.regression ? std::move(content.numbers) : content.classes.answers();
+  Answers answers = std::move(content.numbers);
+  if (!config.regression)
+    answers = classes ? content.classes.answers_among(*classes, config.path)
+                      : content.classes.answers();
   return {make_table({static_cast<int64_t>(content.inputs)}, std::move(content.features),
                      std::move(answers)),
           test_from};

@@ -67,6 +67,7 @@ Scaling byte_scaling(const std::string& kind) {
   if (kind == "fashion-mnist")
     return {static_cast<float>(1 / (255 * kFashionDeviation)),
             static_cast<float>(-kFashionMean / kFashionDeviation)};
+  if (kind == "cifar10") return cifar10_scaling();
   return {1.0f / 255, 0};
 }
 

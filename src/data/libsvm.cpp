@@ -92,7 +92,7 @@ void read_libsvm(const std::string& path, bool regression, LibsvmContent& conten
 
 }  // namespace
 
-Source read_libsvm(const DataConfig& config) {
+Source read_libsvm(const DataConfig& config, const ClassNames* classes) {
   LibsvmContent content;
   if (config.keys > 0) content.most = static_cast<double>(config.keys);
   read_libsvm(config.path, config.regression, content);
@@ -104,8 +104,12 @@ Source read_libsvm(const DataConfig& config) {
                     "number the features without gaps, or set task.data.keys if they are keys of a "
                     "sparse model",
                     content.width_place, content.width, content.rows.values.size()));
-  Answers answers = config.regression ? Answers{} : content.classes.answers();
-  if (config.regression) answers.targets = std::move(content.targets);
+  Answers answers;
+  if (config.regression)
+    answers.targets = std::move(content.targets);
+  else
+    answers = classes ? content.classes.answers_among(*classes, config.path)
+                      : content.classes.answers();
   const auto largest = static_cast<int64_t>(content.width);
   const int64_t width = config.keys > 0 ? config.keys : std::max<int64_t>(1, largest);
   return {make_sparse_table(width, std::move(content.rows), std::move(answers)), test_from};

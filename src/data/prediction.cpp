@@ -18,10 +18,10 @@ namespace {
 using Row = std::vector<std::string>;
 
 // Answers that nobody looks at: the table needs one per sample.
-Answers no_answers(const Dataset& trained_on, size_t count) {
+Answers no_answers(const DataDescription& trained_on, size_t count) {
   Answers answers;
-  answers.classes = trained_on.classes();
-  answers.names = trained_on.class_names();
+  answers.classes = trained_on.classes;
+  answers.names = trained_on.class_names;
   if (answers.classes > 0)
     answers.labels.resize(count);
   else
@@ -29,10 +29,10 @@ Answers no_answers(const Dataset& trained_on, size_t count) {
   return answers;
 }
 
-PredictionData read_images(const DataConfig& config, const std::string& path,
-                           const std::string& labels_path, const Dataset& trained_on) {
+PredictionData read_images(const std::string& path, const std::string& labels_path,
+                           const DataDescription& trained_on) {
   IdxArray array = read_idx_array(path);
-  if (idx_sample_shape(array) != trained_on.sample_shape())
+  if (idx_sample_shape(array) != trained_on.sample_shape)
     throw DataError(
         fmt::format("{}: its samples have another shape than those that the model was "
                     "trained on",
@@ -47,7 +47,7 @@ PredictionData read_images(const DataConfig& config, const std::string& path,
                         "trained on",
                         labels_path, label, answers.classes));
   }
-  return {make_idx_table(path, std::move(array), byte_scaling(config.kind), std::move(answers)),
+  return {make_idx_table(path, std::move(array), trained_on.bytes, std::move(answers)),
           !labels_path.empty()};
 }
 
@@ -59,8 +59,8 @@ struct Columns {
 };
 
 Columns columns_of(const DataConfig& config, const std::string& path, const Row& first,
-                   const Dataset& trained_on) {
-  Columns columns{elements_of(trained_on.sample_shape()), false, 0};
+                   const DataDescription& trained_on) {
+  Columns columns{elements_of(trained_on.sample_shape), false, 0};
   if (first.size() == columns.features) return columns;
   if (first.size() != columns.features + 1)
     throw DataError(
@@ -87,7 +87,7 @@ int32_t class_of(const std::string& text, const std::vector<std::string>& names,
 }
 
 PredictionData read_rows(const DataConfig& config, const std::string& path,
-                         const Dataset& trained_on) {
+                         const DataDescription& trained_on) {
   CsvRows rows(path, InputFile(path).read_rest());
   const bool counted = config.header == "auto" && has_sklearn_header(rows);
   Row row;
@@ -122,44 +122,52 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
   const size_t count = features.size() / columns.features;
   if (count == 0) throw DataError(fmt::format("{}: there are no rows below the header", path));
   if (!columns.labelled) answers = no_answers(trained_on, count);
-  return {make_table(trained_on.sample_shape(), std::move(features), std::move(answers)),
+  return {make_table(trained_on.sample_shape, std::move(features), std::move(answers)),
           columns.labelled};
 }
 
-// A file of the kind that the model was trained on, read by the same reader. Its classes must be
-// the same, all of them, since they are numbered by what occurs.
+// A file of the kind that the model was trained on, read by the same reader. Of libsvm and fann a
+// class, and a feature, need not occur in it.
 PredictionData read_again(const DataConfig& config, const std::string& path,
-                          const Dataset& trained_on) {
+                          const DataDescription& trained_on) {
   DataConfig c = config;
   c.path = path;
   c.test_path.clear();
-  std::shared_ptr<const Dataset> dataset = config.kind == "libsvm" ? read_libsvm(c).dataset
-                                           : config.kind == "fann" ? read_fann(c).dataset
-                                                                   : read_series(c).dataset;
-  if (dataset->sample_shape() != trained_on.sample_shape() ||
-      dataset->class_names() != trained_on.class_names())
+  if (c.kind == "libsvm") c.keys = trained_on.sample_shape.at(0);
+  if (c.kind == "cifar10" && trained_on.bytes != cifar10_scaling())
     throw DataError(
-        fmt::format("{}: has other features or classes than the data that the model "
-                    "was trained on",
+        fmt::format("{}: the model was trained on pixels of another scale than this version of "
+                    "tutti gives them; predict with the version that trained it",
                     path));
+  std::shared_ptr<const Dataset> dataset =
+      config.kind == "libsvm" ? read_libsvm(c, &trained_on.class_names).dataset
+      : config.kind == "fann" ? read_fann(c, &trained_on.class_names).dataset
+      : config.kind == "cifar10" ? read_cifar10(c).dataset
+                                 : read_series(c).dataset;
   return {std::move(dataset), true};
 }
 
+PredictionData read_ratings_again(const DataConfig& config, const DataDescription& trained_on) {
+  PredictionData data;
+  data.dataset = read_ratings_like(config, trained_on.columns, data.labelled);
+  return data;
+}
+
 PredictionData read_plain(const DataConfig& config, const std::string& path,
-                          const std::string& labels_path, const Dataset& trained_on) {
+                          const std::string& labels_path, const DataDescription& trained_on) {
   DataConfig c = config;
   c.path = path;
   if (c.kind == "fashion-mnist" || c.kind == "idx")
-    return read_images(config, path, labels_path, trained_on);
-  if (c.kind == "text") return {read_text_like(c, trained_on.class_names()), true};
-  if (c.kind == "tokens") return {read_tokens_like(c, trained_on.class_names()), true};
-  if (c.kind == "cifar10") return {read_cifar10(c).dataset, true};  // another directory of it
-  if (c.kind == "libsvm" || c.kind == "fann" || c.kind == "series")
+    return read_images(path, labels_path, trained_on);
+  if (c.kind == "text") return {read_text_like(c, trained_on.class_names), true};
+  if (c.kind == "tokens") return {read_tokens_like(c, trained_on.class_names), true};
+  if (c.kind == "libsvm" || c.kind == "fann" || c.kind == "series" || c.kind == "cifar10")
     return read_again(config, path, trained_on);
-  if (c.kind == "ratings")
+  if (c.kind == "ratings") return read_ratings_again(c, trained_on);
+  if (c.kind == "synthetic-ratings")
     throw DataError(
-        fmt::format("{}: users and items are numbered by the file that the model was "
-                    "trained on; leave --data out to predict its test samples",
+        fmt::format("{}: users and items of synthetic-ratings have no names that a file could "
+                    "have; leave --data out to predict the test samples",
                     path));
   return read_rows(config, path, trained_on);  // csv, and tables like the synthetic ones
 }
@@ -167,9 +175,18 @@ PredictionData read_plain(const DataConfig& config, const std::string& path,
 }  // namespace
 
 PredictionData load_for_prediction(const DataConfig& config, const std::string& path,
-                                   const std::string& labels_path, const Dataset& trained_on) {
+                                   const std::string& labels_path,
+                                   const DataDescription& trained_on) {
   PredictionData data = read_plain(config, path, labels_path, trained_on);
-  data.dataset = standardised_like(trained_on, std::move(data.dataset));
+  if (data.dataset->sample_shape() != trained_on.sample_shape ||
+      data.dataset->classes() != trained_on.classes ||
+      data.dataset->class_names() != trained_on.class_names ||
+      data.dataset->answers_per_sample() != trained_on.answers_per_sample)
+    throw DataError(
+        fmt::format("{}: has other features or classes than the data that the model "
+                    "was trained on",
+                    path));
+  data.dataset = standardised_by(trained_on.features, std::move(data.dataset));
   return data;
 }
 

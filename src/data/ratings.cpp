@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -30,47 +31,107 @@ std::string_view take_field(std::string_view& text) {
   return field;
 }
 
-// Numbers names in the order of their appearance.
+// Numbers names in the order of their appearance, users and items apart.
 class Names {
  public:
   uint32_t number_of(std::string_view name) {
-    return numbers_.try_emplace(std::string(name), static_cast<uint32_t>(numbers_.size()))
-        .first->second;
+    const auto [entry, is_new] =
+        numbers_.try_emplace(std::string(name), static_cast<uint32_t>(numbers_.size()));
+    if (is_new) order_.push_back(&entry->first);
+    return entry->second;
   }
   size_t size() const { return numbers_.size(); }
+  void append_to(std::vector<std::string>& columns, const std::string& what) const {
+    for (const std::string* name : order_) columns.push_back(what + *name);
+  }
 
  private:
   std::unordered_map<std::string, uint32_t> numbers_;
+  std::vector<const std::string*> order_;  // a map's keys stay where they are
 };
 
-}  // namespace
+constexpr const char* kUser = "user ";
+constexpr const char* kItem = "item ";
 
-Source read_ratings(const DataConfig& config) {
-  TextLines lines(config.path);
-  Names users, items;
-  SparseRows rows;
-  Answers answers;
+struct Rating {
+  std::string_view user, item;
+  std::optional<double> value;
+};
+
+// Calls visit(rating, lines) for each line that is none of names.
+template <class Visit>
+void for_each_rating(const std::string& path, bool may_lack_value, Visit visit) {
+  TextLines lines(path);
   for (std::string_view line; lines.next(line);) {
     std::array<std::string_view, 3> fields;
     for (std::string_view& field : fields) field = take_field(line);
     if (fields[0].empty()) continue;
     const auto rating = number_in(fields[2]);
-    if (!rating && lines.line() == 1) continue;  // the names of the columns
-    if (!rating)
+    const bool lacks = may_lack_value && fields[2].empty() && !fields[1].empty();
+    if (!rating && !lacks && lines.line() == 1) continue;  // the names of the columns
+    if (!rating && !lacks)
       throw DataError(fmt::format("{}a rating is `user item rating`, and {} is not a number",
                                   lines.place(), in_quotes(fields[2])));
-    rows.columns.push_back(users.number_of(fields[0]));
-    rows.columns.push_back(items.number_of(fields[1]));
-    rows.values.insert(rows.values.end(), {1.0F, 1.0F});
-    rows.begins.push_back(rows.columns.size());
-    answers.targets.push_back(static_cast<float>(*rating));
+    visit(Rating{fields[0], fields[1], rating}, lines);
   }
+}
+
+void add_pair(uint64_t user, uint64_t item, SparseRows& rows) {
+  rows.columns.insert(rows.columns.end(), {user, item});
+  rows.values.insert(rows.values.end(), {1.0F, 1.0F});
+  rows.begins.push_back(rows.columns.size());
+}
+
+}  // namespace
+
+Source read_ratings(const DataConfig& config) {
+  Names users, items;
+  SparseRows rows;
+  Answers answers;
+  for_each_rating(config.path, false, [&](const Rating& rating, const TextLines&) {
+    add_pair(users.number_of(rating.user), items.number_of(rating.item), rows);
+    answers.targets.push_back(static_cast<float>(*rating.value));
+  });
   if (answers.targets.empty())
     throw DataError(fmt::format("{}: there are no ratings", config.path));
   for (size_t i = 1; i < rows.columns.size(); i += 2) rows.columns[i] += users.size();
   const size_t count = answers.targets.size();
-  const auto width = static_cast<int64_t>(users.size() + items.size());
-  return {make_sparse_table(width, std::move(rows), std::move(answers)), count};
+  std::vector<std::string> columns;
+  users.append_to(columns, kUser);
+  items.append_to(columns, kItem);
+  const auto width = static_cast<int64_t>(columns.size());
+  return {make_sparse_table(width, std::move(rows), std::move(answers), std::move(columns)), count};
+}
+
+std::shared_ptr<const Dataset> read_ratings_like(const DataConfig& config,
+                                                 const std::vector<std::string>& columns,
+                                                 bool& rated) {
+  std::unordered_map<std::string_view, uint64_t> numbers;
+  for (const std::string& name : columns) numbers.emplace(name, numbers.size());
+  SparseRows rows;
+  Answers answers;
+  size_t with_value = 0;
+  for_each_rating(config.path, true, [&](const Rating& rating, const TextLines& lines) {
+    const auto number_of = [&](const std::string& name) {
+      const auto found = numbers.find(name);
+      if (found != numbers.end()) return found->second;
+      throw DataError(fmt::format("{}{} is not in the ratings that the model was trained on",
+                                  lines.place(), in_quotes(name)));
+    };
+    add_pair(number_of(kUser + std::string(rating.user)),
+             number_of(kItem + std::string(rating.item)), rows);
+    answers.targets.push_back(static_cast<float>(rating.value.value_or(0)));
+    if (rating.value) ++with_value;
+  });
+  if (answers.targets.empty())
+    throw DataError(fmt::format("{}: there are no ratings", config.path));
+  if (with_value != 0 && with_value != answers.targets.size())
+    throw DataError(fmt::format("{}: {} of {} lines have no rating; give one in each line, or none",
+                                config.path, answers.targets.size() - with_value,
+                                answers.targets.size()));
+  rated = with_value > 0;
+  return make_sparse_table(static_cast<int64_t>(columns.size()), std::move(rows),
+                           std::move(answers), columns);
 }
 
 }  // namespace tutti

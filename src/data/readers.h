@@ -14,16 +14,24 @@ struct Source {
 };
 
 // `path` in the settings is already complete: load_data has put the base directory before it.
+// `classes`, where it is given, are those of other samples, for prediction; else they are numbered
+// by what occurs.
+using ClassNames = std::vector<std::string>;
+Source read_libsvm(const DataConfig& config, const ClassNames* classes = nullptr);
+Source read_fann(const DataConfig& config, const ClassNames* classes = nullptr);
 Source read_fashion_mnist(const DataConfig& config);
 Source read_idx(const DataConfig& config);
 Source read_csv(const DataConfig& config);
-Source read_libsvm(const DataConfig& config);
 Source read_ratings(const DataConfig& config);
-Source read_fann(const DataConfig& config);
 Source read_series(const DataConfig& config);
 Source read_text(const DataConfig& config);
 Source read_tokens(const DataConfig& config);
 Source read_cifar10(const DataConfig& config);
+// With the users and items of other ratings (their column names), for prediction. `rated` is
+// false, and the targets are 0, when no line has a rating.
+std::shared_ptr<const Dataset> read_ratings_like(const DataConfig& config,
+                                                 const std::vector<std::string>& columns,
+                                                 bool& rated);
 Source make_synthetic_linear(const DataConfig& config, uint64_t seed);
 Source make_synthetic_classes(const DataConfig& config, uint64_t seed);
 Source make_synthetic_ratings(const DataConfig& config, uint64_t seed);
@@ -31,6 +39,7 @@ Source make_synthetic_ratings(const DataConfig& config, uint64_t seed);
 // Their files in a directory; empty: where they usually are.
 std::vector<std::string> fashion_mnist_files(const std::string& directory);
 std::vector<std::string> cifar10_files(const std::string& directory);
+Scaling cifar10_scaling();
 
 // A text in the vocabulary (class names) of another one, for prediction.
 std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,

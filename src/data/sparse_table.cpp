@@ -11,6 +11,7 @@ struct SparseContent {
   int64_t width;
   SparseRows rows;
   Answers answers;
+  std::vector<std::string> column_names;
 };
 
 class SparseTable : public Dataset {
@@ -26,6 +27,8 @@ class SparseTable : public Dataset {
   std::vector<std::string> class_names() const override {
     return content_->answers.names.empty() ? Dataset::class_names() : content_->answers.names;
   }
+
+  std::vector<std::string> column_names() const override { return content_->column_names; }
 
   void gather(std::span<const uint32_t> samples, Batch& batch) const override {
     batch.samples.assign(samples.begin(), samples.end());
@@ -44,7 +47,7 @@ class SparseTable : public Dataset {
   }
 
   size_t memory_bytes() const override {
-    const auto& [width, rows, answers] = *content_;
+    const auto& [width, rows, answers, names] = *content_;
     return rows.begins.size() * sizeof(size_t) +
            rows.values.size() * (sizeof(float) + sizeof(uint64_t)) +
            answers.labels.size() * sizeof(int32_t) + answers.targets.size() * sizeof(float);
@@ -91,10 +94,12 @@ class SparseTable : public Dataset {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> make_sparse_table(int64_t width, SparseRows rows, Answers answers) {
-  return std::make_shared<SparseTable>(std::make_shared<const SparseContent>(SparseContent{
-                                           width, std::move(rows), std::move(answers)}),
-                                       false);
+std::shared_ptr<const Dataset> make_sparse_table(int64_t width, SparseRows rows, Answers answers,
+                                                 std::vector<std::string> column_names) {
+  return std::make_shared<SparseTable>(
+      std::make_shared<const SparseContent>(SparseContent{
+          width, std::move(rows), std::move(answers), std::move(column_names)}),
+      false);
 }
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "data/table.h"
 
 namespace tutti {
@@ -10,14 +11,9 @@ namespace {
 
 constexpr size_t kStandardiseChunk = 256;  // samples that are gathered at a time
 
-struct Feature {
-  double mean = 0;   // a float would be too coarse for large values that vary little
-  double scale = 1;  // 1 / deviation
-};
-
 class Standardised : public Dataset {
  public:
-  Standardised(std::shared_ptr<const Dataset> plain, std::vector<Feature> features)
+  Standardised(std::shared_ptr<const Dataset> plain, std::vector<FeatureScale> features)
       : plain_(std::move(plain)), features_(std::move(features)) {}
 
   size_t size() const override { return plain_->size(); }
@@ -26,7 +22,7 @@ class Standardised : public Dataset {
   int64_t answers_per_sample() const override { return plain_->answers_per_sample(); }
   std::vector<std::string> class_names() const override { return plain_->class_names(); }
   size_t memory_bytes() const override {
-    return plain_->memory_bytes() + features_.size() * sizeof(Feature);
+    return plain_->memory_bytes() + features_.size() * sizeof(FeatureScale);
   }
 
   void visit_contents(const VisitBytes& visit) const override {
@@ -44,11 +40,11 @@ class Standardised : public Dataset {
       }
   }
 
-  const std::vector<Feature>& features() const { return features_; }
+  const std::vector<FeatureScale>& features() const { return features_; }
 
  private:
   std::shared_ptr<const Dataset> plain_;
-  std::vector<Feature> features_;
+  std::vector<FeatureScale> features_;
 };
 
 // Calls visit(position of the feature, value) for all features of all samples.
@@ -76,7 +72,7 @@ std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> datas
   for_each_value(*dataset, samples, [&](size_t i, double value) {
     squares[i] += (value - means[i]) * (value - means[i]) / count;
   });
-  std::vector<Feature> features(width);
+  std::vector<FeatureScale> features(width);
   for (size_t i = 0; i < width; ++i) {
     const double deviation = std::sqrt(squares[i]);
     // What rounding leaves of a constant feature is not a deviation.
@@ -86,11 +82,16 @@ std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> datas
   return std::make_shared<Standardised>(std::move(dataset), std::move(features));
 }
 
-std::shared_ptr<const Dataset> standardised_like(const Dataset& trained_on,
-                                                 std::shared_ptr<const Dataset> dataset) {
-  const auto* like = dynamic_cast<const Standardised*>(&trained_on);
-  if (like == nullptr) return dataset;
-  return std::make_shared<Standardised>(std::move(dataset), like->features());
+std::vector<FeatureScale> feature_scales(const Dataset& dataset) {
+  const auto* standardised = dynamic_cast<const Standardised*>(&dataset);
+  return standardised ? standardised->features() : std::vector<FeatureScale>();
+}
+
+std::shared_ptr<const Dataset> standardised_by(std::vector<FeatureScale> features,
+                                               std::shared_ptr<const Dataset> dataset) {
+  if (features.empty()) return dataset;
+  TUTTI_CHECK(features.size() == elements_of(dataset->sample_shape()));
+  return std::make_shared<Standardised>(std::move(dataset), std::move(features));
 }
 
 }  // namespace tutti

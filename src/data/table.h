@@ -28,6 +28,7 @@ std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vecto
 struct Scaling {
   float scale = 1;
   float offset = 0;
+  bool operator==(const Scaling&) const = default;
 };
 std::shared_ptr<const Dataset> make_byte_table(std::vector<int64_t> shape,
                                                std::vector<uint8_t> features, Scaling scaling,

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "fabric/outcome.h"
 #include "jobs/briefing.h"
+#include "jobs/data_file.h"
 #include "jobs/energy.h"
 #include "jobs/participant.h"
 #include "jobs/plugins.h"
@@ -246,6 +247,9 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
   const auto start = std::chrono::steady_clock::now();
   // After the clock of reading has stopped: the record needs it, training does not.
   if (options.keep_files) record.task = json_text(task_identity(job, prepared));
+  // Beside the parameters, for who predicts with them: a run of costs only has none.
+  if (options.keep_files && !job.cluster.cost_only)
+    save_run_data(record.folder, run_data(job, prepared, record.task));
   run_nodes(record, job, prepared, options, stop);
   record.wall_s = data_s + seconds_since(start);
   if (!options.keep_files) return record;

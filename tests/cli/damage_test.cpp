@@ -55,6 +55,7 @@ class Damage : public testing::Test {
 };
 
 TEST_F(Damage, Parameters) { expect_no_crash("run/parameters.safetensors", {"predict", "run"}); }
+TEST_F(Damage, Description) { expect_no_crash("run/data.json", {"predict", "run"}); }
 TEST_F(Damage, Job) { expect_no_crash("run/job.toml", {"check", "run/job.toml"}); }
 TEST_F(Damage, Record) { expect_no_crash("run/run.json", {"show", "run"}); }
 

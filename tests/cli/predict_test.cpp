@@ -106,7 +106,17 @@ TEST_F(Predict, ClassesOfACsvFile) {
   EXPECT_TRUE(has(ended.err, "accuracy 1.0000 on 30 samples")) << ended.err;
   const Lines lines = lines_of(content_of(folder_ / "out.csv"));
   ASSERT_EQ(lines.size(), 31u);
-  EXPECT_EQ(lines[0], "sample,prediction,score");
+  EXPECT_EQ(lines[0], "sample,prediction,probability,label,p_iris blue,p_rose red,p_tulip");
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const Lines fields = fields_of(lines[i]);
+    ASSERT_EQ(fields.size(), 7u);
+    EXPECT_EQ(fields[3], kFlowers[(i - 1) % 3]);
+    EXPECT_EQ(fields[2], fields[4 + (i - 1) % 3]);
+    EXPECT_NEAR(std::stod(fields[4]) + std::stod(fields[5]) + std::stod(fields[6]), 1, 1e-4);
+    EXPECT_GT(std::stod(fields[2]), 0.5);
+  }
+  EXPECT_EQ(lines_of(run({"predict", "run", "--data", "bare.csv"}).out)[0],
+            "sample,prediction,probability,p_iris blue,p_rose red,p_tulip");
 
   const json labelled = json::parse(run({"predict", "run", "--data", "new.csv", "--json"}).out);
   EXPECT_EQ(labelled["samples"], 30);
@@ -158,6 +168,10 @@ TEST_F(Predict, NumbersOfARegression) {
   const Lines found = predictions({"--data", "bare.csv"}, 100, false);
   ASSERT_EQ(found.size(), 100u);
   for (size_t i = 0; i < 100; ++i) EXPECT_NEAR(std::stod(found[i]), targets[i], 0.02);
+  EXPECT_EQ(lines_of(run({"predict", "run", "--data", "bare.csv"}).out)[0], "sample,prediction");
+  const Lines rows = lines_of(run({"predict", "run", "--data", "line.csv"}).out);
+  EXPECT_EQ(rows[0], "sample,prediction,target");
+  EXPECT_NEAR(std::stod(fields_of(rows[1]).at(2)), targets[0], 1e-5);
   EXPECT_EQ(predictions({"--data", "line.csv"}, 100, true), found);
   EXPECT_LT(json::parse(run({"predict", "run", "--data", "line.csv", "--json"}).out)["quality"],
             1e-3);
@@ -220,7 +234,120 @@ TEST_F(Predict, RunsWithoutParametersAreExplained) {
   expect({"did not end", "train it again"});
   train_on_flowers();
   std::filesystem::remove(folder_ / "flowers.csv");
-  expect({"flowers.csv", "needed to predict", "put it back"});
+  expect({"flowers.csv", "test samples of the run", "put it back"});
+}
+
+// Names, scales and shapes are the run's own: the training data may be gone, or another one.
+TEST_F(Predict, NeedsNothingButTheRun) {
+  Lines rows = flowers(150, true);
+  write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
+  train("{ kind = \"csv\", path = \"flowers.csv\", standardise = true }", "logistic");
+  write_text(folder_ / "new.csv", table("", flowers(30, false)));
+  const Arguments predict = {"predict", "run", "--data", "new.csv"};
+  const std::string expected = run(predict).out;
+  ASSERT_FALSE(expected.empty());
+  // Another class, which comes before the others, and features of another scale.
+  rows.insert(rows.begin(), "1000,1000,1000,1000,aster");
+  write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
+  EXPECT_EQ(run(predict).out, expected);
+  const Ended test = run({"predict", "run"});
+  EXPECT_EQ(test.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(test.err, "flowers.csv: is not the data that the run was trained on"))
+      << test.err;
+  EXPECT_TRUE(has(test.err, "--data")) << test.err;
+  std::filesystem::remove(folder_ / "flowers.csv");
+  EXPECT_EQ(run(predict).out, expected);
+}
+
+// Runs that older versions wrote have no description of their data, and are read as they did.
+TEST_F(Predict, RunsOfOlderVersionsReadTheirTrainingData) {
+  train_on_flowers();
+  const Ended before = run({"predict", "run"});
+  EXPECT_FALSE(has(before.err, "data.json")) << before.err;
+  std::filesystem::remove(folder_ / "run/data.json");
+  const Ended after = run({"predict", "run"});
+  EXPECT_EQ(after.exit_code, kExitDone);
+  EXPECT_EQ(after.out, before.out);
+  EXPECT_TRUE(has(after.err, "has no data.json")) << after.err;
+  std::filesystem::remove(folder_ / "flowers.csv");
+  write_text(folder_ / "new.csv", table("", flowers(3, false)));
+  const Ended gone = run({"predict", "run", "--data", "new.csv"});
+  EXPECT_EQ(gone.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(gone.err, "needed to predict")) << gone.err;
+}
+
+TEST_F(Predict, ADescriptionThatWasChangedIsRefused) {
+  train_on_flowers();
+  const std::string whole = content_of(folder_ / "run/data.json");
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
+           {replaced("\"rose red\",\"tulip\"", "\"tulip\",\"rose red\""), "checksum differs"},
+           {replaced("\"schema\":1", "\"schema\":2"), "has schema 2"},
+           {replaced("[4]", "[9007199254740993]"), "checksum differs"},
+           {whole.substr(0, whole.size() / 2), "is damaged"},
+           {"", "is damaged"},
+           {"[]", "is damaged"},
+           {"{\"schema\":1}", "is damaged"}}) {
+    write_text(folder_ / "run/data.json", text);
+    const Ended ended = run({"predict", "run"});
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << text;
+    EXPECT_TRUE(has(ended.err, "run/data.json")) << ended.err;
+    EXPECT_TRUE(has(ended.err, part)) << ended.err;
+    EXPECT_EQ(ended.out, "");
+  }
+}
+
+// Other weights of the same shape are not those whose quality the record tells.
+TEST_F(Predict, ParametersThatWereChangedAreRefused) {
+  train_on_flowers();
+  const std::string path = folder_ / "run/parameters.safetensors", whole = content_of(path);
+  std::string changed = whole;
+  changed[changed.size() - 2] ^= 1;
+  write_text(path, changed);
+  const Ended refused = run({"predict", "run"});
+  EXPECT_EQ(refused.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(refused.err, "parameters.safetensors: was changed")) << refused.err;
+  EXPECT_TRUE(has(refused.err, "train it again")) << refused.err;
+  write_text(path, whole);
+  const Ended fine = run({"predict", "run"});
+  EXPECT_EQ(fine.exit_code, kExitDone);
+  EXPECT_FALSE(has(fine.err, "parameters_sha256")) << fine.err;
+  json record = json_in(folder_ / "run/run.json");
+  record.erase("parameters_sha256");
+  write_text(folder_ / "run/run.json", record.dump());
+  const Ended silent = run({"predict", "run"});
+  EXPECT_EQ(silent.out, fine.out);
+  EXPECT_TRUE(has(silent.err, "its run.json has no parameters_sha256")) << silent.err;
+  std::filesystem::remove(folder_ / "run/run.json");
+  EXPECT_TRUE(has(run({"predict", "run"}).err, "has no run.json with a parameters_sha256"));
+}
+
+// Of a sparse model the file has some rows; they are compared as well. Users keep their numbers.
+TEST_F(Predict, RatingsByTheNamesOfTheRun) {
+  Lines rows;
+  for (int i = 0; i < 60; ++i)
+    rows.push_back("u" + std::to_string(i % 6) + ",i" + std::to_string(i % 5) + "," +
+                   std::to_string(1 + (i % 6) / 2));
+  write_text(folder_ / "ratings.csv", table("user,item,rating", rows));
+  write_text(folder_ / "job.toml",
+             job_for("{ kind = \"ratings\", path = \"ratings.csv\" }", "factorization") +
+                 "[strategy]\nkind = \"parameter_server\"\n");
+  ASSERT_EQ(run({"train", "job.toml", "--out", "run", "--quiet"}).exit_code, kExitDone);
+  std::filesystem::remove(folder_ / "ratings.csv");
+  write_text(folder_ / "new.csv", "u5,i0\nu0,i0\n");
+  const Lines found = predictions({"--data", "new.csv"}, 2, false);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_GT(std::stod(found[0]), std::stod(found[1]));
+  const std::string path = folder_ / "run/parameters.safetensors";
+  std::string changed = content_of(path);
+  changed[changed.size() - 2] ^= 1;
+  write_text(path, changed);
+  const Ended refused = run({"predict", "run", "--data", "new.csv"});
+  EXPECT_TRUE(has(refused.err, "parameters.safetensors: was changed")) << refused.err;
 }
 
 TEST_F(Predict, WhatDoesNotFitIsRefused) {

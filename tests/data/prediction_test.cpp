@@ -16,7 +16,8 @@ class Prediction : public testing::Test {
     trained_ = load_all(config_).dataset;
   }
   PredictionData load(const std::string& content, const std::string& labels_path = "") {
-    return load_for_prediction(config_, directory_.write("new", content), labels_path, *trained_);
+    return load_for_prediction(config_, directory_.write("new", content), labels_path,
+                               describe(config_, *trained_));
   }
   TemporaryDirectory directory_;
   DataConfig config_;
@@ -96,6 +97,39 @@ TEST_F(Prediction, TextKeepsTheVocabularyOfTheTraining) {
   EXPECT_EQ(data.dataset->sample_shape(), trained_->sample_shape());
   EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{1, 3, 1}));
   EXPECT_THROW(load("abcxyz"), DataError);
+}
+
+// A file need not have all classes and features of the training, and keeps their numbers.
+TEST_F(Prediction, SparseRowsKeepTheClassesOfTheTraining) {
+  train("libsvm", "-1 1:1\n3 2:1 4:5\n7 3:1\n");
+  const PredictionData data = load("7 1:2\n3 2:4\n");
+  EXPECT_EQ(data.dataset->sample_shape(), trained_->sample_shape());
+  EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{2, 1}));
+  EXPECT_EQ(gather_all(*data.dataset).features, (Floats{2, 0, 0, 0, 0, 4, 0, 0}));
+  EXPECT_THROW(load("5 1:2\n"), DataError);
+  EXPECT_THROW(load("3 5:2\n"), DataError);
+}
+
+TEST_F(Prediction, FannKeepsTheClassesOfTheTraining) {
+  train("fann", "3 1 1\n0.5\n-1\n0.25\n1\n0.5\n3\n");
+  EXPECT_EQ(gather_all(*load("1 1 1\n0.5\n3\n").dataset).labels, Labels{2});
+  EXPECT_THROW(load("1 1 1\n0.5\n2\n"), DataError);
+  EXPECT_THROW(load("1 2 1\n0.5 1\n3\n"), DataError);
+}
+
+// Users and items are numbered as in the training, whatever their order; the rating is optional.
+TEST_F(Prediction, RatingsKeepTheNamesOfTheTraining) {
+  train("ratings", "user,item,rating\nann,book,5\nbob,pen,1\nann,pen,3\n");
+  const PredictionData rated = load("bob,book,2\nann,book,4\n");
+  EXPECT_TRUE(rated.labelled);
+  EXPECT_EQ(gather_all(*rated.dataset).features, (Floats{0, 1, 1, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(gather_all(*rated.dataset).targets, (Floats{2, 4}));
+  const PredictionData bare = load("bob book\nann pen\n");
+  EXPECT_FALSE(bare.labelled);
+  EXPECT_EQ(gather_all(*bare.dataset).features, (Floats{0, 1, 1, 0, 1, 0, 0, 1}));
+  EXPECT_THROW(load("eve,book,2\n"), DataError);
+  EXPECT_THROW(load("ann,ann,2\n"), DataError);
+  EXPECT_THROW(load("ann,book,2\nbob,book\n"), DataError);
 }
 
 }  // namespace

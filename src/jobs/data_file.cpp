@@ -1,0 +1,192 @@
+#include "jobs/data_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "data/fingerprint.h"
+#include "jobs/run_folder.h"
+
+namespace tutti {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostDimensions = 4;
+constexpr int64_t kMostValues = int64_t{1} << 53;  // what a number in JSON counts exactly
+
+// What is JSON, but cannot be the description of any data.
+struct Impossible {
+  std::string problem;
+};
+
+[[noreturn]] void refuse_data_file(const std::string& path, const std::string& problem) {
+  throw DataError(
+      fmt::format("{}: {}; put back the file that the run wrote, or remove it: then names and "
+                  "scales are read from the training data again, which must be unchanged",
+                  path, problem));
+}
+
+// A name need not be UTF-8, a text in JSON must: the bytes of another one are written as numbers.
+json json_of(const std::vector<std::string>& names) {
+  json result = json::array();
+  for (const std::string& name : names) {
+    json text = name;
+    try {
+      (void)text.dump();
+    } catch (const json::type_error&) {
+      text = std::vector<uint8_t>(name.begin(), name.end());
+    }
+    result.push_back(std::move(text));
+  }
+  return result;
+}
+
+std::vector<std::string> names_in(const json& list) {
+  std::vector<std::string> names;
+  for (const json& name : list) {
+    if (name.is_string()) {
+      names.push_back(name.get<std::string>());
+      continue;
+    }
+    const auto bytes = name.get<std::vector<uint8_t>>();
+    names.emplace_back(bytes.begin(), bytes.end());
+  }
+  return names;
+}
+
+json json_of(const RunData& data) {
+  const DataDescription& d = data.description;
+  json means = json::array(), scales = json::array();
+  for (const FeatureScale& feature : d.features) {
+    means.push_back(feature.mean);
+    scales.push_back(feature.scale);
+  }
+  return {{"schema", kDataSchema},
+          {"kind", d.kind},
+          {"sample_shape", d.sample_shape},
+          {"classes", d.classes},
+          {"class_names", json_of(d.class_names)},
+          {"answers_per_sample", d.answers_per_sample},
+          {"standardised", {{"means", means}, {"scales", scales}}},
+          {"bytes", {{"scale", d.bytes.scale}, {"offset", d.bytes.offset}}},
+          {"column_names", json_of(d.columns)},
+          {"metric", data.metric},
+          {"contents", data.contents},
+          {"split", data.split},
+          {"task", data.task}};
+}
+
+RunData run_data_in(const json& j) {
+  RunData data{.description = {.kind = j.at("kind"),
+                               .sample_shape = j.at("sample_shape"),
+                               .classes = j.at("classes"),
+                               .class_names = names_in(j.at("class_names")),
+                               .answers_per_sample = j.at("answers_per_sample"),
+                               .features = {},
+                               .bytes = {j.at("bytes").at("scale"), j.at("bytes").at("offset")},
+                               .columns = names_in(j.at("column_names"))},
+               .metric = j.at("metric"),
+               .contents = j.at("contents"),
+               .split = j.at("split"),
+               .task = j.at("task")};
+  const std::vector<double> means = j.at("standardised").at("means");
+  const std::vector<double> scales = j.at("standardised").at("scales");
+  if (means.size() != scales.size()) throw Impossible{"it has more means than scales, or less"};
+  for (size_t i = 0; i < means.size(); ++i) {
+    if (!std::isfinite(means[i]) || !std::isfinite(scales[i]))
+      throw Impossible{"a mean or scale is not a finite number"};
+    data.description.features.push_back({means[i], scales[i]});
+  }
+  return data;
+}
+
+// What others rely on, so that nothing is computed from sizes that cannot be.
+void check_sizes(const RunData& data) {
+  const DataDescription& d = data.description;
+  int64_t elements = 1;
+  if (d.sample_shape.empty() || d.sample_shape.size() > kMostDimensions)
+    throw Impossible{"a sample has no dimensions, or too many"};
+  for (const int64_t extent : d.sample_shape) {
+    if (extent < 1 || extent > kMostValues / elements)
+      throw Impossible{fmt::format("samples of [{}] cannot be", fmt::join(d.sample_shape, ", "))};
+    elements *= extent;
+  }
+  if (d.classes < 0 || static_cast<uint64_t>(d.classes) != d.class_names.size())
+    throw Impossible{fmt::format("{} classes have {} names", d.classes, d.class_names.size())};
+  if (d.answers_per_sample < 1 || d.answers_per_sample > elements)
+    throw Impossible{fmt::format("{} answers for a sample cannot be", d.answers_per_sample)};
+  const auto for_each = [&](size_t count) {
+    return count == 0 || count == static_cast<size_t>(elements);
+  };
+  if (!for_each(d.features.size()) || !for_each(d.columns.size()))
+    throw Impossible{fmt::format("{} features have {} scales and {} names", elements,
+                                d.features.size(), d.columns.size())};
+}
+
+}  // namespace
+
+std::string data_file_of(const std::string& folder) { return folder + "/data.json"; }
+
+RunData run_data(const Job& job, const Prepared& prepared, const std::string& task) {
+  const json identity = json::parse(task);
+  const Dataset& dataset = *prepared.data.dataset;
+  // For synthetic data the identity has the settings in the place of the samples.
+  const bool synthetic = job.task.data.kind.starts_with("synthetic-");
+  return {.description = describe(job.task.data, dataset),
+          .metric = identity.at("metric"),
+          .contents = synthetic ? contents_fingerprint(dataset) : std::string(identity.at("data")),
+          .split = identity.at("split"),
+          .task = identity.at("fingerprint")};
+}
+
+void save_run_data(const std::string& folder, const RunData& data) {
+  json content = json_of(data);
+  content["checksum"] = text_fingerprint(content.dump());
+  write_file(data_file_of(folder), content.dump() + "\n");
+}
+
+std::optional<RunData> load_run_data(const std::string& folder) {
+  const std::string path = data_file_of(folder);
+  std::error_code failed;
+  if (!std::filesystem::exists(path, failed) && !failed) return std::nullopt;
+  json content = json::parse(read_file(path), nullptr, false);
+  if (!content.is_object()) refuse_data_file(path, "is damaged: it is not a JSON object");
+  const json schema = content.value("schema", json());
+  if (!schema.is_number_integer()) refuse_data_file(path, "is damaged: it has no schema");
+  if (schema != kDataSchema)
+    throw DataError(fmt::format("{}: has schema {}, this program reads schema {}; predict with the "
+                                "version of tutti that made the run",
+                                path, schema.dump(), kDataSchema));
+  try {
+    const std::string checksum = content.at("checksum");
+    content.erase("checksum");
+    if (checksum != text_fingerprint(content.dump()))
+      refuse_data_file(path, "was changed since the run wrote it: its checksum differs");
+    RunData data = run_data_in(content);
+    check_sizes(data);
+    return data;
+  } catch (const json::exception& error) {
+    refuse_data_file(path, fmt::format("is damaged: {}", error.what()));
+  } catch (const Impossible& error) {
+    refuse_data_file(path, fmt::format("is damaged: {}", error.problem));
+  }
+}
+
+void require_same_data(const RunData& trained_on, const Job& job, const Data& data) {
+  const bool other_samples = contents_fingerprint(*data.dataset) != trained_on.contents;
+  if (!other_samples && split_fingerprint(data.splits) == trained_on.split) return;
+  const std::vector<std::string> files = data_files(job.task.data, job.base_dir);
+  const std::string what =
+      files.empty() ? "task.data = " + job.task.data.kind : fmt::format("{}", fmt::join(files, ", "));
+  throw DataError(fmt::format(
+      "{}: {} that the run was trained on, so its test samples are not there; put the data of the "
+      "run back, or give the samples to predict with --data",
+      what, other_samples ? "is not the data" : "is split in another way than the data"));
+}
+
+}  // namespace tutti
