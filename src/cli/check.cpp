@@ -14,7 +14,8 @@ namespace tutti {
 
 int run_check(const JobOptions& options) {
   Job job = job_of(options);
-  const auto [data, architecture] = prepare(job);
+  const Prepared prepared = prepare(job);
+  const auto& [data, architecture] = prepared;
   validate_memory(job, architecture, data.splits.train.size());
   const Plan plan{job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()};
   const StepCost cost = job.strategy->step_cost(plan);
@@ -44,6 +45,8 @@ int run_check(const JobOptions& options) {
   fmt::print("data      {}: {} training, {} validation, {} test samples, {}\n", job.task.data.kind,
              data.splits.train.size(), data.splits.validation.size(), data.splits.test.size(),
              human_quantity(static_cast<double>(data.dataset->memory_bytes()), Unit::kBytes));
+  if (const std::string text = features_text(data); !text.empty())
+    fmt::print("features  {}\n", text);
   fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind,
              architecture.parameter_count, flops);
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "data/paths.h"
@@ -16,6 +17,35 @@ bool is_package(const DataConfig& c) { return c.kind == "fashion-mnist" || c.kin
 bool is_file(const DataConfig& c) { return !is_synthetic(c) && !is_package(c); }
 bool is_sparse_or_fann(const DataConfig& c) { return c.kind == "libsvm" || c.kind == "fann"; }
 bool is_table(const DataConfig& c) { return c.kind == "csv" || is_sparse_or_fann(c); }
+
+bool has_numbers(const DataConfig& c) { return is_table(c) || c.kind == "series"; }
+
+// Numbers in files have units, and gradients follow the largest: who wants them as they are says
+// so. Zeros that a file leaves out would not be zeros any more, so sparse files are left alone.
+bool standardises(const DataConfig& c) {
+  return has_numbers(c) && c.standardise.value_or(c.kind != "libsvm");
+}
+
+void visit_standardise(Visitor& v, DataConfig& c) {
+  if (!has_numbers(c)) return;
+  const bool preset = standardises(c);
+  bool value = preset;
+  v.field("standardise", value,
+          c.kind == "libsvm"
+              ? "give each feature mean 0 and deviation 1, which makes sparse samples dense"
+              : "give each feature mean 0 and deviation 1, measured on the training samples");
+  if (value != preset) c.standardise = value;  // what is as the kind has it follows the kind
+}
+
+// What is seen of the features as they are in the file. Sparse samples are not made dense for that.
+std::optional<FeatureSpread> look_at(const Source& source, const Splits& splits,
+                                     const DataConfig& c) {
+  constexpr int64_t kMostLookedAt = 1 << 20;
+  const auto rows = source.dataset->with_sparse_rows();
+  if (!has_numbers(c) || c.keys > 0 || source.dataset->sample_shape()[0] > kMostLookedAt) return {};
+  return rows ? spread_of_rows(*rows, splits.train)
+              : spread_of(moments_of(*source.dataset, splits.train));
+}
 
 void visit_file(Visitor& v, DataConfig& c) {
   if (is_file(c)) v.field("path", c.path, "the file; gzip is read directly");
@@ -44,9 +74,7 @@ void visit_file(Visitor& v, DataConfig& c) {
         "indices are keys of a sparse model, from 1 to this, whatever their gaps; 0: they number "
         "features");
   if (is_table(c)) v.field("regression", c.regression, "predict a number, not a class");
-  if (is_table(c) || c.kind == "series")
-    v.field("standardise", c.standardise,
-            "give each feature mean 0 and deviation 1, measured on the training samples");
+  visit_standardise(v, c);
   if (c.kind == "text")
     v.field("context", c.context, {1, 4096}, "how many characters predict the next");
   if (c.kind == "tokens")
@@ -147,8 +175,14 @@ Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_
         fmt::format("task.data.path is missing: {} data is read from a file", c.kind));
   Source source = read_source(c, seed);
   Splits splits = make_splits(source, c);
-  if (c.standardise) source.dataset = standardised(std::move(source.dataset), splits.train);
-  return {std::move(source.dataset), std::move(splits)};
+  if (!standardises(c)) {
+    const auto spread = look_at(source, splits, c);
+    return {std::move(source.dataset), std::move(splits), spread};
+  }
+  const Moments moments = moments_of(*source.dataset, splits.train);
+  FeatureSpread spread = spread_of(moments);
+  spread.standardised = true;
+  return {standardised(std::move(source.dataset), moments), std::move(splits), spread};
 }
 
 std::vector<std::string> data_files(const DataConfig& c, const std::string& base_dir) {

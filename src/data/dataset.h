@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,9 +67,18 @@ struct Splits {
   std::vector<uint32_t> train, validation, test;
 };
 
+// What the features in a file are like, over the samples that are trained on.
+struct FeatureSpread {
+  size_t count = 0;            // numbers in a sample
+  double least = 0, most = 0;  // of all their values
+  double ratio = 1;            // of the largest deviation of a feature to the smallest
+  bool standardised = false;   // then what is trained on is not like that
+};
+
 struct Data {
   std::shared_ptr<const Dataset> dataset;
   Splits splits;
+  std::optional<FeatureSpread> spread = {};  // of features that are numbers in a file
 };
 
 // [task] data = "fashion-mnist", or a table with a kind and these settings.
@@ -83,7 +93,9 @@ struct DataConfig {
   std::string header = "auto";  // csv: whether the first line names the columns: auto | yes | no
   std::string columns;      // series: the columns that predict, by name; default the label's
   bool regression = false;  // csv, libsvm, fann: the label is a number to predict, not a class
-  bool standardise = false;  // csv, libsvm, fann, series: features by their mean and deviation
+  // csv, libsvm, fann, series: features by their mean and deviation. Empty: the default of the
+  // kind, which is no for libsvm alone: there it would fill what is sparse.
+  std::optional<bool> standardise;
   int64_t context = 8;      // text: characters that predict the next; tokens: characters in a
                             // sample; series: rows that predict
   int64_t horizon = 1;      // series: how many rows ahead

@@ -1,7 +1,10 @@
 #include "data/standardise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "data/table.h"
@@ -9,6 +12,7 @@
 namespace tutti {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kStandardiseChunk = 256;  // samples that are gathered at a time
 
 class Standardised : public Dataset {
@@ -60,26 +64,82 @@ void for_each_value(const Dataset& dataset, std::span<const uint32_t> samples, V
   }
 }
 
+// Of the largest scale to the smallest of features that vary.
+double ratio_of(const std::vector<double>& scales) {
+  double least = kInfinity, most = 0;
+  for (const double scale : scales) {
+    if (scale > 0) least = std::min(least, scale);
+    most = std::max(most, scale);
+  }
+  return most > 0 ? most / least : 1;
+}
+
 }  // namespace
 
 // In two passes, mean first: a difference of large squares would lose the deviation.
-std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> dataset,
-                                            std::span<const uint32_t> samples) {
-  const size_t width = elements_of(dataset->sample_shape());
+Moments moments_of(const Dataset& dataset, std::span<const uint32_t> samples) {
+  const size_t width = elements_of(dataset.sample_shape());
   const auto count = static_cast<double>(std::max<size_t>(1, samples.size()));
-  std::vector<double> means(width), squares(width);
-  for_each_value(*dataset, samples, [&](size_t i, double value) { means[i] += value / count; });
-  for_each_value(*dataset, samples, [&](size_t i, double value) {
-    squares[i] += (value - means[i]) * (value - means[i]) / count;
+  Moments moments{std::vector<double>(width), std::vector<double>(width), kInfinity, -kInfinity};
+  for_each_value(dataset, samples, [&](size_t i, double value) {
+    moments.means[i] += value / count;
+    moments.least = std::min(moments.least, value);
+    moments.most = std::max(moments.most, value);
   });
-  std::vector<FeatureScale> features(width);
+  for_each_value(dataset, samples, [&](size_t i, double value) {
+    const double distance = value - moments.means[i];
+    moments.deviations[i] += distance * distance / count;
+  });
   for (size_t i = 0; i < width; ++i) {
-    const double deviation = std::sqrt(squares[i]);
+    const double deviation = std::sqrt(moments.deviations[i]);
     // What rounding leaves of a constant feature is not a deviation.
-    const bool varies = deviation > 1e-7 * std::abs(means[i]) && deviation > 1e-30;
-    features[i] = {means[i], varies ? 1 / deviation : 1};
+    const bool varies = deviation > 1e-7 * std::abs(moments.means[i]) && deviation > 1e-30;
+    moments.deviations[i] = varies ? deviation : 0;
   }
+  return moments;
+}
+
+std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> dataset,
+                                            const Moments& moments) {
+  std::vector<FeatureScale> features(moments.means.size());
+  for (size_t i = 0; i < features.size(); ++i)
+    features[i] = {moments.means[i], moments.deviations[i] > 0 ? 1 / moments.deviations[i] : 1};
   return std::make_shared<Standardised>(std::move(dataset), std::move(features));
+}
+
+FeatureSpread spread_of(const Moments& moments) {
+  return {moments.means.size(), moments.least, moments.most, ratio_of(moments.deviations)};
+}
+
+FeatureSpread spread_of_rows(const Dataset& dataset, std::span<const uint32_t> samples) {
+  FeatureSpread spread{elements_of(dataset.sample_shape())};
+  std::vector<double> scales(spread.count);
+  Batch batch;
+  for (size_t begin = 0; begin < samples.size(); begin += kStandardiseChunk) {
+    dataset.gather(samples.subspan(begin, std::min(kStandardiseChunk, samples.size() - begin)),
+                   batch);
+    for (size_t i = 0; i < batch.rows.values.size(); ++i) {
+      const auto value = static_cast<double>(batch.rows.values[i]);
+      double& scale = scales[batch.rows.columns[i]];
+      scale = std::max(scale, std::abs(value));
+      spread.least = std::min(spread.least, value);
+      spread.most = std::max(spread.most, value);
+    }
+  }
+  spread.ratio = ratio_of(scales);
+  return spread;
+}
+
+std::string spread_text(const FeatureSpread& spread) {
+  return fmt::format("{} from {:.6g} to {:.6g}, {}",
+                     spread.count == 1 ? "1 number" : fmt::format("{} numbers", spread.count),
+                     spread.least, spread.most,
+                     spread.standardised ? "standardised" : "as they are in the file");
+}
+
+bool differ_in_scale(const FeatureSpread& spread) {
+  constexpr double kMuch = 1e3;
+  return !spread.standardised && spread.ratio > kMuch;
 }
 
 std::vector<FeatureScale> feature_scales(const Dataset& dataset) {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "data/standardise.h"
 #include "jobs/predict_cost.h"
 #include "models/sparse_model.h"
 #include "sparse/row_optimizer.h"
@@ -174,6 +175,17 @@ void validate_memory(const Job& job, const Architecture& architecture, size_t sa
                   alike ? ""
                         : fmt::format(" leaves it with cluster.memory_factors, {}",
                                       human_quantity(shortage->there_bytes, Unit::kBytes))));
+}
+
+std::string features_text(const Data& data) {
+  if (!data.spread) return "";
+  std::string text = spread_text(*data.spread);
+  if (differ_in_scale(*data.spread))
+    text += fmt::format(
+        "; their scales differ by a factor of {:.2g}, with which training seldom gets anywhere: "
+        "set task.data.standardise = true, or scale them in the file",
+        data.spread->ratio);
+  return text;
 }
 
 Prepared prepare(const Job& job) {

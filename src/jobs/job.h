@@ -66,6 +66,9 @@ struct Prepared {
   Data data;
   Architecture architecture;
 };
+// What was seen and done of features that are numbers in a file, and what to do where they differ
+// too much; "" of other data.
+std::string features_text(const Data& data);
 // Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
 // and the key at fault.
 Prepared prepare(const Job& job);

@@ -240,6 +240,8 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
   record.higher_is_better = prepared.architecture.classification;
   if (record.higher_is_better)
     record.chance = 1 / static_cast<double>(std::max<int64_t>(1, prepared.data.dataset->classes()));
+  record.validation_samples = prepared.data.splits.validation.size();
+  record.unscaled = prepared.data.spread && !prepared.data.spread->standardised;
   if (options.keep_files) {
     record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
     write_file(record.folder + "/job.toml", resolved_toml(job));
@@ -271,6 +273,9 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   leave_if(stop);
   validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
   leave_if(stop);
+  if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive)
+    if (const std::string text = features_text(prepared.data); !text.empty())
+      tell(fmt::format("features: {}\n", text));
   const double data_s = seconds_since(start);
   return run(job, prepared, data_s, options, stop);
 }

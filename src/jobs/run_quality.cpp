@@ -55,7 +55,8 @@ json quality_json(const RunRecord& record, const Job& job, const QualityFigures&
           {"validation_final", number(figures.last)},
           {"test_final", number(figures.final_test)},
           {"target", job.task.target > 0 ? json(job.task.target) : json()},
-          {"reached", figures.reached}};
+          {"reached", figures.reached},
+          {"at_chance", is_at_chance(record, figures)}};
 }
 
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance) {
@@ -83,6 +84,17 @@ void judge_quality(RunRecord& record, const Job& job) {
       record.metric, figures.best, figures.last);
 }
 
+bool is_at_chance(const RunRecord& record, const QualityFigures& figures) {
+  if (record.status != "done" || !record.higher_is_better || record.chance <= 0 ||
+      record.validation_samples == 0 || !std::isfinite(figures.last))
+    return false;
+  constexpr double kDeviations = 2;
+  const double variance = record.chance * (1 - record.chance);
+  return figures.last <=
+         record.chance +
+             kDeviations * std::sqrt(variance / static_cast<double>(record.validation_samples));
+}
+
 std::string quality_text(const RunRecord& record, const Job& job, const QualityFigures& figures) {
   if (std::isnan(figures.best)) return "";
   std::string text = fmt::format("quality   {}", record.metric);
@@ -90,6 +102,12 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
     text += fmt::format(" {:.4f} on test at the end,", figures.final_test);
   text += fmt::format(" {:.4f} on validation at the end, {:.4f} on validation at best\n",
                       figures.last, figures.best);
+  if (is_at_chance(record, figures))
+    text += fmt::format(
+        "chance    {} {:.4f} is no better than guessing ({:.4f}); try {}another optimizer.lr, lower "
+        "or higher than {}, or more task.epochs\n",
+        record.metric, figures.last, record.chance,
+        record.unscaled ? "task.data.standardise = true, " : "", job.optimizer.lr);
   if (job.task.target <= 0) return text;  // nothing aimed at, nothing missed
   return text + (figures.reached
                      ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",

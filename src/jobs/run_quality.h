@@ -28,7 +28,11 @@ bool has_collapsed(double first, double best, double last, bool higher_is_better
 // Makes the status of a run that is done and has collapsed say so, with the numbers.
 void judge_quality(RunRecord& record, const Job& job);
 
-// For people, a line or two.
+// Whether a run that is done has learnt nothing: what it ends with cannot be told from guessing
+// among the classes, given how many samples it was measured on.
+bool is_at_chance(const RunRecord& record, const QualityFigures& figures);
+
+// For people, a few lines.
 std::string quality_text(const RunRecord& record, const Job& job, const QualityFigures& figures);
 
 }  // namespace tutti

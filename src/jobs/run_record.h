@@ -23,6 +23,8 @@ struct RunRecord {
   std::string task;    // what task_identity() says of it, as JSON; empty: nobody keeps the record
   bool higher_is_better = true;
   double chance = 0;  // accuracy of guessing among the classes
+  size_t validation_samples = 0;  // that quality was measured on, along the way
+  bool unscaled = false;          // features are numbers as they are in a file
   bool virtual_clock = false;
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics

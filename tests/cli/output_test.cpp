@@ -173,8 +173,8 @@ TEST_F(Output, VirtualRunsReplayExactly) {
 
 TEST_F(Output, AMissedTargetIsSaidAndIsNoError) {
   const Ended ended =
-      run({"train", "job.toml", "--set", "task.target=1.1", "--set", "task.max_steps=1"});
-  EXPECT_TRUE(has(ended.out, "target    1.1 not reached")) << ended.out;
+      run({"train", "job.toml", "--set", "task.target=1", "--set", "task.data.noise=100"});
+  EXPECT_TRUE(has(ended.out, "target    1 not reached")) << ended.out;
   EXPECT_TRUE(has(ended.out, "runs/small-allreduce-")) << ended.out;
   EXPECT_TRUE(has(ended.err, "epoch")) << "a line of progress when not on a terminal";
   EXPECT_FALSE(has(ended.err, "\r"));
@@ -183,9 +183,9 @@ TEST_F(Output, AMissedTargetIsSaidAndIsNoError) {
 // Whether a target was missed is said of those alone that had one and were measured.
 TEST_F(Output, RunsSideBySide) {
   train("aimless", {});
-  train("missed", {"name=missed", "task.target=1.1"});
+  train("missed", {"name=missed", "task.target=1", "task.data.noise=100"});
   const std::string virtually = "cluster.fabric=virtual";
-  train("cost", {virtually, "cluster.cost_only=true", "task.target=1.1"});
+  train("cost", {virtually, "cluster.cost_only=true", "task.target=1"});
   const auto misses = [&](const Arguments& runs) {
     return has(run(Arguments{"show"} + runs).out, " missed ");
   };

@@ -69,9 +69,11 @@ inline std::string ramp(size_t size) {
   return out;
 }
 
-// Loads with no task seed of importance, complete paths, and everything to train on.
+// Loads with no task seed of importance, complete paths, everything to train on, and numbers as
+// they are in the file.
 inline Data load_all(DataConfig config) {
   config.validation = config.test = 0;
+  config.standardise = false;
   return load_data(config, 1, "");
 }
 

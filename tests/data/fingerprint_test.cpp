@@ -8,6 +8,7 @@ namespace {
 Data read_as(const char* kind, const std::string& path, double test = 0.25) {
   DataConfig config;
   config.kind = kind;
+  config.standardise = false;  // its means and deviations depend on the split
   config.path = path;
   config.test = test;
   config.context = 2;

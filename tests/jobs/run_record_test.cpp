@@ -195,6 +195,34 @@ TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
   EXPECT_EQ(summary(record, job).find("target"), std::string::npos);
 }
 
+// Two deviations of what guessing gives on so many samples are noise.
+TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
+  Job job = load_job("", {"optimizer.lr=0.25"});
+  RunRecord record;
+  record.status = "done";
+  record.metric = "accuracy";
+  record.chance = 0.5;
+  record.nodes = {example(0)};
+  const double last = record.nodes.front().evaluations.back().quality;
+  const auto says = [&](const std::string& text) {
+    return summary(record, job).find(text) != std::string::npos;
+  };
+  record.validation_samples = 10000;
+  EXPECT_FALSE(says("chance")) << last;
+  record.nodes.front().evaluations.back().quality = 0.508;
+  EXPECT_TRUE(says("chance    accuracy 0.5080 is no better than guessing (0.5000); try another "
+                   "optimizer.lr, lower or higher than 0.25"));
+  EXPECT_EQ(to_json(record, job)["quality"]["at_chance"], true);
+  EXPECT_EQ(to_json(record, job)["status"], "done");
+  record.unscaled = true;
+  EXPECT_TRUE(says("try task.data.standardise = true, another optimizer.lr"));
+  record.validation_samples = 1000000;
+  EXPECT_FALSE(says("chance"));
+  record.validation_samples = 10000;
+  record.higher_is_better = false;
+  EXPECT_FALSE(says("chance"));
+}
+
 TEST(RunRecord, LowerIsBetterForErrors) {
   Job job = load_job("", {"task.target=0.65"});
   RunRecord record;
@@ -221,6 +249,9 @@ TEST(RunRecord, NobodyReported) {
   EXPECT_EQ(result["time"]["total_s"], 0);
   EXPECT_EQ(result["error"], "rank 0 was lost");
   EXPECT_NE(summary(record, job).find("peer lost: rank 0 was lost"), std::string::npos);
+  record.exit_code = 4;  // then the reason goes to standard error, and is not said twice
+  EXPECT_NE(summary(record, job).find("status    peer lost\n"), std::string::npos);
+  EXPECT_EQ(summary(record, job).find("rank 0"), std::string::npos);
 }
 
 TEST(RunRecord, AnyPathIsJson) {
