@@ -78,22 +78,39 @@ TEST(VirtualFaults, TransfersOutlastAShortCut) {
   }
 }
 
-TEST(VirtualFaults, ADeadLinkCutsItsNodeOff) {
-  ClusterConfig config = virtual_cluster(3);
-  config.faults = {fault("link_down", 0.5, {1})};
-  config.detect_s = 1;
-  const VirtualRun run = simulate(config, [](Node& node) -> std::string {
-    const std::string seen = losses_until(node, 3);
-    if (node.endpoint().rank() == 1) return seen;
-    std::vector<std::byte> buffer(8);  // the others still have each other
-    send(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
-    receive(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
-    return seen;
-  });
-  EXPECT_EQ(run.result(0), "-1@1.5 ");
-  EXPECT_EQ(run.result(2), "-1@1.5 ");
-  EXPECT_EQ(run.outcomes[1].kind, NodeOutcome::Kind::kLost);
-  EXPECT_EQ(run.outcomes[1].result, "-0@1.5 -2@1.5 ");
+// Whether its link is dead or a partition has it alone on its side, named or not.
+TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
+  const FaultConfig faults[] = {fault("link_down", 0.5, {1}), fault("partition", 0.5, {1}),
+                                fault("partition", 0.5, {0, 2})};
+  for (const FaultConfig& cut : faults) {
+    ClusterConfig config = virtual_cluster(3);
+    config.faults = {cut};
+    config.detect_s = 1;
+    const VirtualRun run = simulate(config, [](Node& node) -> std::string {
+      const std::string seen = losses_until(node, 3);
+      if (node.endpoint().rank() == 1) return seen;
+      std::vector<std::byte> buffer(8);  // the others still have each other
+      send(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
+      receive(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
+      return seen;
+    });
+    EXPECT_EQ(run.result(0), "-1@1.5 ") << cut.kind;
+    EXPECT_EQ(run.result(2), "-1@1.5 ") << cut.kind;
+    EXPECT_EQ(run.outcomes[1].kind, NodeOutcome::Kind::kLost) << cut.kind;
+    EXPECT_EQ(run.outcomes[1].result, "-0@1.5 -2@1.5 ") << cut.kind;
+  }
+}
+
+// Hosts count, not nodes: ranks 0 and 1 share one, 2 and 3 another, and the server has its own.
+TEST(VirtualFaults, OfAPartitionTheSideWithFewerHostsIsLost) {
+  ClusterConfig config = virtual_cluster(4);
+  config.nodes_per_host = 2;
+  config.faults = {fault("partition", 0.5, {0, 1, 4})};
+  const VirtualRun run = simulate(
+      config, [](Node& node) { return losses_until(node, 3); }, 1, 1);
+  for (const size_t rank : {0u, 1u, 4u}) EXPECT_FALSE(run.result(rank).empty());
+  for (const size_t rank : {2u, 3u})
+    EXPECT_EQ(run.outcomes[rank].kind, NodeOutcome::Kind::kLost) << rank;
 }
 
 TEST(VirtualFaults, APartitionSplitsTheCluster) {
@@ -116,7 +133,10 @@ TEST(VirtualFaults, APartitionSplitsTheCluster) {
       return seen;
     });
     for (const size_t rank : {0u, 1u}) EXPECT_EQ(run.result(rank).substr(0, 8), "1.5 -2@1");
-    for (const size_t rank : {2u, 3u}) EXPECT_EQ(run.result(rank).substr(0, 8), "1.5 -0@1");
+    for (const size_t rank : {2u, 3u}) {  // the half without rank 0
+      EXPECT_EQ(run.outcomes[rank].result.substr(0, 8), "1.5 -0@1");
+      EXPECT_EQ(run.outcomes[rank].kind, NodeOutcome::Kind::kLost);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "fabric/virtual/fault_plan.h"
 
+#include <set>
 #include <vector>
 
 #include "fabric/virtual/world.h"
@@ -7,31 +8,41 @@
 namespace tutti::simulation {
 namespace {
 
-// The network between these nodes is cut. Nodes of one host never need it.
-Transfers::Separates separation(const World& world, const FaultConfig& fault) {
+// The nodes that the fault names. A link belongs to a host: all nodes there go with it.
+std::vector<bool> named_in(const World& world, const FaultConfig& fault) {
   std::vector<bool> named(static_cast<size_t>(world.size()));
-  const bool link_down = fault.kind == "link_down";
   for (Rank rank = 0; rank < world.size(); ++rank)
     for (const int64_t node : fault.nodes)
-      // A link belongs to a host: all nodes there go with it.
-      if (node == rank || (link_down && world.platform().same_host(static_cast<Rank>(node), rank)))
+      if (node == rank || (fault.kind == "link_down" &&
+                           world.platform().same_host(static_cast<Rank>(node), rank)))
         named[static_cast<size_t>(rank)] = true;
-  return [&platform = world.platform(), named, link_down](Rank a, Rank b) {
+  return named;
+}
+
+// The network between these nodes is cut. Nodes of one host never need it.
+Transfers::Separates separation(const World& world, const FaultConfig& fault) {
+  return [&platform = world.platform(), named = named_in(world, fault),
+          link_down = fault.kind == "link_down"](Rank a, Rank b) {
     const bool at_a = named[static_cast<size_t>(a)];
     const bool at_b = named[static_cast<size_t>(b)];
     return !platform.same_host(a, b) && (link_down ? at_a || at_b : at_a != at_b);
   };
 }
 
-// Whose link it is. In a partition neither side is to blame.
-std::vector<bool> whose_fault(const World& world, const FaultConfig& fault) {
-  std::vector<bool> cut_off(static_cast<size_t>(world.size()));
-  if (fault.kind != "link_down") return cut_off;
+// Who is cut off from the cluster, and not the cluster from them: those whose link it is; of a
+// partition the side with fewer hosts, and of two halves the one without rank 0, which keeps the
+// record. So one node alone is lost in the same way, whatever cuts it off.
+std::vector<bool> cut_off_by(const World& world, const FaultConfig& fault) {
+  std::vector<bool> named = named_in(world, fault);
+  if (fault.kind == "link_down") return named;
+  std::set<const void*> hosts, hosts_of_named;
   for (Rank rank = 0; rank < world.size(); ++rank)
-    for (const int64_t node : fault.nodes)
-      if (world.platform().same_host(static_cast<Rank>(node), rank))
-        cut_off[static_cast<size_t>(rank)] = true;
-  return cut_off;
+    (named[static_cast<size_t>(rank)] ? hosts_of_named : hosts)
+        .insert(world.platform().host_of(rank));
+  const bool fewer = hosts_of_named.size() < hosts.size();
+  const bool half = hosts_of_named.size() == hosts.size() && !named.front();
+  if (!fewer && !half) named.flip();
+  return named;
 }
 
 void plan_crash(World& world, const FaultConfig& fault) {
@@ -50,7 +61,7 @@ void plan_cut(World& world, const FaultConfig& fault) {
                         [&world, cut] { world.transfers().heal(cut); });
     if (fault.duration_s == 0 || fault.duration_s > detect_s)
       world.agenda().at(fault.at_s + detect_s, [&world, &fault, separates] {
-        world.separate(separates, whose_fault(world, fault));
+        world.separate(separates, cut_off_by(world, fault));
       });
   });
 }

@@ -40,7 +40,7 @@ struct Participant {
   bool woken = false;    // while blocked: will go on as soon as the world settles
   bool expired = false;  // its deadline has passed
   bool deadlocked = false;
-  bool cut_off = false;   // its own link failed for good
+  bool cut_off = false;   // from the cluster, for good
   uint64_t deadline = 0;  // in the agenda
   const Waiting* waiting = nullptr;
   Members members;
@@ -80,7 +80,7 @@ class World {
   // For all.
   void wake(Rank rank);
   void crash(Rank rank, double restart_s);  // not by an actor
-  // All pairs that `separates` names lose each other; `cut_off` says whose fault it is.
+  // All pairs that `separates` names lose each other; those `cut_off` are lost to the run.
   void separate(const Transfers::Separates& separates, const std::vector<bool>& cut_off);
 
   const ClusterConfig& config() const { return config_; }
