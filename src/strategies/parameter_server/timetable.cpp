@@ -7,8 +7,17 @@ namespace tutti::parameter_server {
 Timetable::Timetable(const TaskConfig& task, const OptimizerConfig& optimizer, size_t samples)
     : schedule_(optimizer, task.global_batch, task.epochs),
       samples_(static_cast<int64_t>(samples)),
-      epochs_(task.epochs),
-      max_steps_(task.max_steps) {}
+      epochs_(task.epochs) {
+  if (task.max_steps == 0) return;
+  // Only those that the steps begin: a job may name a million epochs and stop in the second.
+  int64_t epoch = 0;
+  int64_t left = task.max_steps;
+  for (; epoch < epochs_ && left > 0; ++epoch) {
+    last_steps_ = std::min(left, all_steps(epoch));
+    left -= last_steps_;
+  }
+  epochs_ = epoch;
+}
 
 int64_t Timetable::all_steps(int64_t epoch) const {
   const int64_t batch = schedule_.global_batch(epoch);
@@ -16,10 +25,8 @@ int64_t Timetable::all_steps(int64_t epoch) const {
 }
 
 int64_t Timetable::steps(int64_t epoch) const {
-  if (max_steps_ == 0) return all_steps(epoch);
-  int64_t before = 0;
-  for (int64_t e = 0; e < epoch && before < max_steps_; ++e) before += all_steps(e);
-  return std::min(all_steps(epoch), std::max<int64_t>(0, max_steps_ - before));
+  if (epoch + 1 < epochs_ || last_steps_ == 0) return all_steps(epoch);
+  return epoch < epochs_ ? last_steps_ : 0;
 }
 
 int64_t Timetable::count(int64_t epoch, int64_t step) const {
@@ -44,10 +51,10 @@ Hand Timetable::normal(Hand hand) const {
   return hand;
 }
 
-int64_t Timetable::left_from(const Hand& hand) const {
+int64_t Timetable::left_from(const Hand& hand, int64_t most) const {
   int64_t left = -hand.step;
-  for (int64_t epoch = hand.epoch; epoch < epochs_; ++epoch) left += steps(epoch);
-  return std::max<int64_t>(0, left);
+  for (int64_t epoch = hand.epoch; epoch < epochs_ && left < most; ++epoch) left += steps(epoch);
+  return std::clamp<int64_t>(left, 0, most);
 }
 
 // Epochs may have different batches: those of earlier epochs are smaller or larger parts of theirs.

@@ -100,6 +100,20 @@ TEST(Dealer, StopsAfterMaxStepsInAnyEpoch) {
   EXPECT_EQ(hands, 26);
 }
 
+// Whatever would look at each of them never ends here.
+TEST(Dealer, LooksAtNoMoreEpochsThanItDeals) {
+  constexpr int64_t kEndless = 2'000'000'000;
+  for (const int64_t pull_every : {1, 3}) {
+    const Timetable stopped = timetable(100, 10, kEndless, 13);
+    Dealer dealer(stopped, 2, pull_every, false);
+    int64_t steps = 0;
+    while (const auto hand = dealer.draw(0, false)) steps += hand->steps;
+    EXPECT_EQ(steps, 26);
+    const Timetable endless = timetable(100, 10, kEndless);
+    EXPECT_EQ(Dealer(endless, 2, pull_every, false).draw(0, false)->steps, pull_every);
+  }
+}
+
 // Workers that are slow, dropped or lost at random: each hand is accepted once in its own epoch.
 TEST(Dealer, LosesNothingAndAcceptsNothingTwice) {
   for (uint64_t seed = 1; seed <= seeds(50, 1000); ++seed) {
