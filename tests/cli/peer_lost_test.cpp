@@ -148,6 +148,42 @@ TEST(FederatedAveraging, GoesOnWithoutAWorkerAndEndsWithoutItsServer) {
   run.expect_nothing_left();
 }
 
+// Ctrl-Z stops the launcher and all nodes; `fg` lets them go on, however much later.
+TEST(Suspended, GoesOnAfterLongerThanTheTimeout) {
+  for (const char* kind : {"allreduce", "parameter_server", "federated_averaging"}) {
+    LongRun run({"strategy.kind=" + std::string(kind), "cluster.timeout=2"},
+                kWorkers + (kind == std::string("allreduce") ? 0 : 1));
+    std::vector<pid_t> all = run.nodes();
+    all.push_back(run.process().pid());
+    for (const pid_t process : all) kill(process, SIGSTOP);
+    const size_t before = run.evaluations();
+    sleep_s(3);
+    for (const pid_t process : all) kill(process, SIGCONT);
+    EXPECT_TRUE(eventually([&] { return run.evaluations() > before + 3; }, 30)) << kind;
+    run.process().signal(SIGINT);
+    const Ended ended = run.process().wait(kSoonS);
+    EXPECT_EQ(ended.exit_code, kExitInterrupted) << kind << ": " << ended.err;
+    EXPECT_FALSE(has(ended.err, "sent nothing")) << kind << ": " << ended.err;
+    run.expect_nothing_left();
+  }
+}
+
+// Those who wait for the server, which waits for the worker, have the same patience as all.
+TEST(Stopped, AWorkerIsGoneOnWithoutBeforeOthersGiveUp) {
+  for (const char* kind : {"parameter_server", "federated_averaging"}) {
+    LongRun run({"strategy.kind=" + std::string(kind), "cluster.timeout=4"}, kWorkers + 1);
+    ASSERT_EQ(run.nodes().size(), kWorkers + 1);
+    kill(run.nodes()[2], SIGSTOP);
+    const size_t before = run.evaluations();
+    EXPECT_TRUE(eventually([&] { return run.evaluations() > before + 6; }, 30)) << kind;
+    run.process().signal(SIGINT);
+    const Ended ended = run.process().wait(kSoonS);
+    EXPECT_EQ(ended.exit_code, kExitInterrupted) << kind << ": " << ended.err;
+    EXPECT_EQ(json_in(run.record())["lost"], nlohmann::json({2})) << kind;
+    run.expect_nothing_left();
+  }
+}
+
 // Kills the node that was forked as the `index`-th, so long after that.
 Ended train_with_early_kill(const Arguments& settings, size_t index, double delay_s) {
   const TemporaryFolder folder;

@@ -327,35 +327,6 @@ TEST(Process, AFailedNodeIsLostToTheOthers) {
   EXPECT_EQ(outcomes[1].error, "a bug");
 }
 
-// It neither dies nor goes on; one that computes for longer than the timeout is not taken for it.
-TEST(Process, AStoppedNodeIsLostByTheDeadline) {
-  ConformanceOptions options;
-  options.timeout_s = 1.5;
-  const auto outcomes = run_nodes(
-      3,
-      [](Node& node) -> std::string {
-        const Rank self = node.endpoint().rank();
-        if (self == 2) {
-          compute(node, 2 * node.timeout_s());
-          return kOk;
-        }
-        for (int step = 0; step < 3; ++step) node.clock().begin_step();
-        if (self == 1) raise(SIGSTOP);
-        std::vector<std::byte> buffer(8);
-        Handle handle = node.endpoint().receive(1, user_tag(1), buffer);
-        const Completion completion = node.endpoint().wait(handle, kLong_s);
-        IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
-        return kOk;
-      },
-      options);
-  expect_ok(outcomes, 0);
-  expect_lost(outcomes, 1);
-  expect_ok(outcomes, 2);
-  EXPECT_EQ(outcomes[1].exit_code, kExitPeerLost);
-  EXPECT_NE(outcomes[1].error.find("rank 1 was stopped for 1.5 s, in step 3"), std::string::npos)
-      << outcomes[1].error;
-}
-
 // Ctrl-C reaches the whole group: the nodes leave it to the launcher. One that makes no Node calls
 // is killed in the end, which makes the stop no loss.
 void expect_a_stop_among(const std::vector<std::string>& roles) {

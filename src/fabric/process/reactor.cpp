@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "core/error.h"
 #include "fabric/outcome.h"
@@ -32,6 +33,10 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 // node that is busy, and gets a sign of life this often from one that waits.
 constexpr int64_t kLookNs = 2 * kMillisecondNs;
 constexpr int64_t kPingNs = 250 * kMillisecondNs;
+
+// A sleeper looks up this often, so that one that was stopped notices; no round takes so long.
+constexpr int64_t kLongestSleepMs = 500;
+constexpr int64_t kStoppedNs = 1000 * kMillisecondNs;
 
 constexpr double kSpeaksS = 0.5;  // seconds between looks at whether the launcher still speaks
 constexpr double kLeaveS = 2;
@@ -201,8 +206,12 @@ void Reactor::sleep(double seconds) {
   }
 }
 
-Reactor::Pause Reactor::yield(int64_t& idle_since_ns, int64_t deadline_ns) {
+Reactor::Pause Reactor::yield(int64_t& idle_since_ns, Deadline& deadline) {
   const int64_t now_ns = monotonic_ns();
+  // A node that was stopped, as all are by Ctrl-Z, has not waited for its peers meanwhile.
+  const int64_t missed_ns = now_ns - std::exchange(deadline.looked_ns, now_ns);
+  if (missed_ns > kStoppedNs) deadline.at_ns += missed_ns;
+  const int64_t deadline_ns = deadline.at_ns;
   if (now_ns >= deadline_ns) return Pause::kOver;
   if (idle_since_ns == 0) idle_since_ns = now_ns;
   const int64_t idle_ns = now_ns - idle_since_ns;
@@ -227,7 +236,7 @@ void Reactor::block(int64_t deadline_ns) {
   if (joined_) left_ms = std::min(left_ms, kPingNs / kMillisecondNs);
   std::array<epoll_event, 16> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                               static_cast<int>(std::clamp<int64_t>(left_ms, 0, 10'000)));
+                               static_cast<int>(std::clamp<int64_t>(left_ms, 0, kLongestSleepMs)));
   for (int i = 0; i < count; ++i) {
     const int fd = events[static_cast<size_t>(i)].data.fd;
     if (fd == board_.bell(rank_)) board_.silence(rank_);

@@ -100,8 +100,13 @@ class Reactor {
   template <class Done>
   bool pass_time(Done done, double timeout_s, bool interruptible);
   enum class Pause { kOver, kYielded, kSleep };
-  // Yields, unless nothing has happened for so long that the node had better sleep.
-  Pause yield(int64_t& idle_since_ns, int64_t deadline_ns);
+  struct Deadline {
+    int64_t at_ns;
+    int64_t looked_ns;  // when the waiting node last looked at the time
+  };
+  // Yields, unless nothing has happened for so long that the node had better sleep. Puts the
+  // deadline off by the time in which the node was stopped.
+  Pause yield(int64_t& idle_since_ns, Deadline& deadline);
   // True when every source of events will wake a sleeper, and none has something already.
   bool may_sleep();
   void block(int64_t deadline_ns);
@@ -154,7 +159,7 @@ bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {
   progress();
   if (done()) return true;
   if (timeout_s <= 0) return false;
-  const int64_t deadline_ns = deadline_after(timeout_s);
+  Deadline deadline{deadline_after(timeout_s), monotonic_ns()};
   int64_t idle_since_ns = 0;
   for (int round = 0;; ++round) {
     progress();
@@ -164,13 +169,13 @@ bool Reactor::pass_time(Done done, double timeout_s, bool interruptible) {
       __builtin_ia32_pause();
       continue;
     }
-    const Pause pause = yield(idle_since_ns, deadline_ns);
+    const Pause pause = yield(idle_since_ns, deadline);
     if (pause == Pause::kOver) return false;
     if (pause == Pause::kYielded) continue;
     // Whoever changes something after this rings; whoever did before is seen by the second look.
     board_.fall_asleep(rank_);
     const bool fenced = fence_.heavy();
-    if (!done() && fenced && may_sleep()) block(deadline_ns);
+    if (!done() && fenced && may_sleep()) block(deadline.at_ns);
     board_.wake_up(rank_);
   }
 }

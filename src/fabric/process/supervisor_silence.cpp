@@ -14,6 +14,9 @@ namespace {
 
 constexpr int64_t kLookAgainNs = 250'000'000;
 constexpr int64_t kMissedNs = 1'000'000'000;
+// Of cluster.timeout. A stopped process is let go well before its peers give up, or those who wait
+// for a node that waits for it would do so, where the strategy goes on without it.
+constexpr double kStoppedShare = 0.5;
 
 // The state follows the name, which is in parentheses and may hold anything.
 bool is_stopped(pid_t pid) {
@@ -45,11 +48,12 @@ void Supervisor::check_silence() {
     if (node.ended || !running(node) || !started_) continue;
     const bool speaks = !node.joins && !is_stopped(node.pid);
     if (speaks || missed || node.heard_ns == 0) node.heard_ns = now_ns;
-    if (static_cast<double>(now_ns - node.heard_ns) * 1e-9 < options_.timeout_s) continue;
+    const double patience_s = (node.joins ? 1 : kStoppedShare) * options_.timeout_s;
+    if (static_cast<double>(now_ns - node.heard_ns) * 1e-9 < patience_s) continue;
     if (node.joins && !gave_up_ && under_way > 1) continue;
     node.heard_ns = now_ns;  // once
     cut_off(rank, fmt::format("{} for {} s{}", node.joins ? "said nothing" : "was stopped",
-                              options_.timeout_s, last_step(rank)));
+                              patience_s, last_step(rank)));
   }
 }
 

@@ -45,8 +45,7 @@ Server::Server(Context& context, const Config& config)
           context.model.architecture().statistics()),
       workers_(static_cast<size_t>(context.cluster.workers)),
       next_evaluation_(context.task.eval_every),
-      started_s_(node_.clock().now()),
-      heard_s_(started_s_) {
+      started_s_(node_.clock().now()) {
   const bool arithmetic = !node_.clock().cost_only();
   if (config.algorithm == "scaffold")
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);

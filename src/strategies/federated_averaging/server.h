@@ -106,7 +106,8 @@ class Server {
   int64_t samples_ = 0;                     // that clients have trained on
   double loss_sum_ = 0, loss_samples_ = 0;  // of the answers of this round
   double rate_ = 0;                         // of this round
-  double next_evaluation_, started_s_, heard_s_;
+  double next_evaluation_, started_s_;
+  double silent_s_ = 0;  // how long it has waited for anybody: a clock runs on while it is stopped
   bool reached_ = false, diverged_ = false;
   Report incoming_;
   std::vector<Handle> handles_;  // the receive from anybody, then parts of updates

@@ -46,7 +46,7 @@ void Server::wait_for_news(double until_s) {
   const auto [index, completion] = node_.endpoint().wait_any(handles_, timeout_s);
   scope.change(Phase::kCommunicate);
   if (completion.state != State::kTimedOut) {
-    heard_s_ = now_s();
+    silent_s_ = 0;
     if (index > 0) {
       part_arrived(index, completion);
     } else {
@@ -60,7 +60,7 @@ void Server::wait_for_news(double until_s) {
     // Only now: what they had said before they went is heard first.
     throw FabricError(FabricError::Kind::kPeerLost, 0,
                       "every worker is lost or was refused: nobody is left to train");
-  } else if (now_s() - heard_s_ > node_.timeout_s()) {
+  } else if ((silent_s_ += timeout_s) > node_.timeout_s()) {
     throw FabricError(FabricError::Kind::kTimedOut, kAnyRank,
                       fmt::format("no worker sent anything for {} s; if clients only take long, "
                                   "raise cluster.timeout",
