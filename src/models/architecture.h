@@ -145,6 +145,8 @@ struct Architecture {
   size_t row_width = 0;  // > 0: sparse, its one parameter is a matrix of such rows (sparse_model.h)
   double values_per_sample = 0;  // sparse: rows that a sample touches, on average
   std::vector<Layer> layers;
+  // Where branches begin that take a part of a sample each (branches.h); none: layers are a chain.
+  std::vector<size_t> branches = {};
   std::vector<Parameter> parameters;  // in order of the flat buffer, which is the forward order
   size_t parameter_count = 0;
 

@@ -207,6 +207,11 @@ Builder& Builder::add(const std::string& name) {
   return *this;
 }
 
+Architecture Builder::part() {
+  TUTTI_CHECK(open_.empty());
+  return std::move(result_);
+}
+
 Architecture Builder::finish(int64_t classes, const std::string& name) {
   TUTTI_CHECK(open_.empty());
   const int64_t outputs = classes > 0 ? classes : 1;

@@ -35,7 +35,10 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   TUTTI_CHECK(own.begin < own.end);
   Architecture stage;
   stage.kind = whole.kind;
-  stage.place = {.layer = whole.place.layer + layers.begin,
+  // Nothing is below a branch: it takes its part of the samples.
+  const bool branch = std::find(whole.branches.begin(), whole.branches.end(), layers.begin) !=
+                      whole.branches.end();
+  stage.place = {.layer = branch ? 0 : whole.place.layer + layers.begin,
                  .parameter = whole.place.parameter + own.begin,
                  .value = whole.place.value + whole.parameters[own.begin].range.begin,
                  .last = whole.place.last && layers.end == whole.layers.size()};
