@@ -13,11 +13,14 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "data/prediction.h"
+#include "jobs/kept_answers.h"
 #include "jobs/launcher.h"
 #include "jobs/plugins.h"
 #include "jobs/run_folder.h"
 #include "jobs/trained_run.h"
+#include "models/losses.h"
 #include "models/sparse_model.h"
+#include "strategies/compute.h"
 
 namespace tutti {
 namespace {
@@ -109,16 +112,19 @@ class PredictionTable {
         positions_(static_cast<size_t>(architecture.positions)),
         names_(data.dataset->class_names()) {}
 
-  std::string header() const {
+  // With `by`, the name of a column for who answered.
+  std::string header(const std::string& by = "") const {
     if (!classify_) return labelled_ ? "sample,prediction,target\n" : "sample,prediction\n";
     std::string text = "sample,prediction,probability";
     if (labelled_) text += ",label";
+    if (!by.empty()) text += "," + by;
     for (size_t i = 0; i < outputs_ && tells_all(); ++i) text += "," + csv_field("p_" + names_[i]);
     return text + "\n";
   }
 
   // Of sample `i` of the batch; of a sequence what follows its end.
-  std::string row(const Batch& batch, size_t i, std::span<const float> scores) const {
+  std::string row(const Batch& batch, size_t i, std::span<const float> scores,
+                  const std::string& by = "") const {
     const size_t last = (i + 1) * positions_ - 1;
     const std::span<const float> own = scores.subspan(last * outputs_, outputs_);
     std::string text = fmt::format("{},", batch.samples[i]);
@@ -130,6 +136,7 @@ class PredictionTable {
     const std::vector<double> probabilities = probabilities_of(own);
     text += fmt::format("{},{:.6g}", csv_field(names_[best]), probabilities[best]);
     if (labelled_) text += "," + csv_field(names_[static_cast<size_t>(batch.labels[last])]);
+    if (!by.empty()) text += "," + csv_field(by);
     for (size_t k = 0; k < outputs_ && tells_all(); ++k)
       text += fmt::format(",{:.6g}", probabilities[k]);
     return text + "\n";
@@ -168,14 +175,29 @@ Predictions predict_all(Model& model, const PredictionData& data, std::span<cons
   return result;
 }
 
+// The same for a run that answers by more than its model: with who answered.
+Predictions answer_all(Answerer& answerer, const Architecture& architecture,
+                       const PredictionData& data, std::span<const uint32_t> samples,
+                       PredictProgress& progress) {
+  const PredictionTable table(architecture, data);
+  Predictions result;
+  result.csv = table.header("exit");
+  Batch batch;
+  for (size_t begin = 0; begin < samples.size(); begin += kEvaluationChunk) {
+    const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
+    data.dataset->gather(part, batch);
+    const Answerer::Answers answers = answerer.answer(batch);
+    result.correct += static_cast<double>(count_correct(answers.scores, batch.labels));
+    result.count += part.size();
+    progress.at(result.count, samples.size());
+    for (size_t i = 0; i < part.size(); ++i)
+      result.csv += table.row(batch, i, answers.scores, answers.by[i]);
+  }
+  return result;
+}
+
 Job job_to_predict(const PredictOptions& options) {
   Job job = job_of_run(options.run);
-  if (job.strategy_kind == "early_exit")
-    throw ConfigError("RUN",
-                      fmt::format("{}: is a run of strategy.kind = \"early_exit\", whose exits and "
-                                  "rounded activations are not in parameters.safetensors; its "
-                                  "run.json has what it answered on the test samples",
-                                  options.run));
   const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",
@@ -213,6 +235,8 @@ Predictions predict(TrainedRun& run, const Samples& samples, bool quiet) {
       hold_rows(dynamic_cast<SparseModel&>(*model), batch, *run.rows, run.job.task.seed);
   };
   PredictProgress progress(quiet);
+  if (const auto answerer = load_answerer(run.folder, run.job, *model))
+    return answer_all(*answerer, run.architecture, samples.data, samples.numbers, progress);
   return predict_all(*model, samples.data, samples.numbers, prepare, progress);
 }
 

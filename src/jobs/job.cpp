@@ -188,12 +188,17 @@ std::string features_text(const Data& data) {
   return text;
 }
 
+Architecture trained_architecture(const Job& job, const Dataset& dataset) {
+  const Architecture model = make_architecture(job.task.model, dataset);
+  return job.strategy->arrange({job.task, job.cluster, job.optimizer, model});
+}
+
 Prepared prepare(const Job& job) {
   try {
     Data data = load_data(job.task.data, job.task.seed, job.base_dir);
     validate(job, data);
     data.dataset = dataset_for(job.task.model, std::move(data.dataset));
-    Architecture architecture = make_architecture(job.task.model, *data.dataset);
+    Architecture architecture = trained_architecture(job, *data.dataset);
     validate_rows(job, architecture);
     job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
     return {std::move(data), std::move(architecture)};

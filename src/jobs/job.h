@@ -69,6 +69,8 @@ struct Prepared {
 // What was seen and done of features that are numbers in a file, and what to do where they differ
 // too much; "" of other data.
 std::string features_text(const Data& data);
+// The layers that are trained: those of task.model on this data, as the strategy arranges them.
+Architecture trained_architecture(const Job& job, const Dataset& dataset);
 // Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
 // and the key at fault.
 Prepared prepare(const Job& job);

@@ -61,6 +61,18 @@ class Reader {
 
   bool has(const std::string& name) const { return header_.contains(name); }
   size_t tensors() const { return header_.size() - header_.count("__metadata__"); }
+  uint64_t size() const { return size_; }
+  std::vector<std::string> names() const {  // of the tensors
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : header_.items())
+      if (name != "__metadata__") names.push_back(name);
+    return names;
+  }
+  std::string metadata(const std::string& key) const {  // empty: there is none
+    const json all = header_.value("__metadata__", json());
+    const json text = all.is_object() ? all.value(key, json()) : json();
+    return text.is_string() ? text.get<std::string>() : std::string();
+  }
   json shape_of(const std::string& name) const {
     const json entry = header_.value(name, json());
     return entry.is_object() ? entry.value("shape", json()) : json();
@@ -118,10 +130,12 @@ class Sha256 {
 
 }  // namespace
 
-void save_parameters(const std::string& path, const Architecture& architecture,
-                     std::span<const float> parameters) {
+namespace {
+
+void save_tensors(const std::string& path, const json& metadata, const Architecture& architecture,
+                  std::span<const float> parameters) {
   json header = json::object();
-  header["__metadata__"] = {{"format", "pt"}, {"model", architecture.kind}};
+  header["__metadata__"] = metadata;
   size_t offset = 0;
   for (const Parameter& parameter : architecture.parameters) {
     const size_t bytes = parameter.range.size() * sizeof(float);
@@ -135,6 +149,43 @@ void save_parameters(const std::string& path, const Architecture& architecture,
     content.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   }
   write_file(path, content);
+}
+
+}  // namespace
+
+void save_parameters(const std::string& path, const Architecture& architecture,
+                     std::span<const float> parameters) {
+  save_tensors(path, {{"format", "pt"}, {"model", architecture.kind}}, architecture, parameters);
+}
+
+void save_attachment(const std::string& path, const Attachment& attachment) {
+  save_tensors(path, {{"format", "pt"}, {"about", attachment.about}}, attachment.tensors,
+               attachment.values);
+}
+
+Attachment load_attachment(const std::string& path) {
+  Reader reader(path);
+  Attachment result{.about = reader.metadata("about"), .tensors = {}, .values = {}};
+  for (const std::string& name : reader.names()) {
+    const json shape = reader.shape_of(name);
+    size_t count = 1;
+    std::vector<int64_t> lengths;
+    for (const json& length : shape) {
+      if (!length.is_number_unsigned() || length.get<uint64_t>() > reader.size() ||
+          count > reader.size())
+        refuse(path, fmt::format("tensor '{}' has no shape", name));
+      lengths.push_back(length.get<int64_t>());
+      count *= length.get<size_t>();
+    }
+    if (count > reader.size()) refuse(path, fmt::format("tensor '{}' lies outside of it", name));
+    const std::vector<float> values = reader.read<float>(name, "F32", shape, count);
+    const size_t begin = result.values.size();
+    result.values.insert(result.values.end(), values.begin(), values.end());
+    result.tensors.parameters.push_back(
+        {.name = name, .shape = std::move(lengths), .range = {begin, begin + count}});
+  }
+  result.tensors.parameter_count = result.values.size();
+  return result;
 }
 
 void load_parameters(const std::string& path, const Architecture& architecture,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/architecture.h"
+#include "strategies/strategy.h"
 
 namespace tutti {
 
@@ -18,6 +19,10 @@ void save_parameters(const std::string& path, const Architecture& architecture,
 // is taken.
 void load_parameters(const std::string& path, const Architecture& architecture,
                      std::span<float> parameters);
+
+// The same for what a strategy keeps beside them. Throws DataError when the file is damaged.
+void save_attachment(const std::string& path, const Attachment& attachment);
+Attachment load_attachment(const std::string& path);
 
 // Some rows of a sparse model, by ascending key.
 struct Rows {

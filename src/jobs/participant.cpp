@@ -145,6 +145,8 @@ class Participant {
       save_rows(path, stage_.architecture, keys, model_->parameters());
     else
       save_parameters(path, stage_.architecture, model_->parameters());
+    if (const std::string name = stage_.job.strategy->keeps(); !name.empty())
+      save_attachment(fmt::format("{}/{}.safetensors", stage_.folder, name), context_->attachment);
   }
 
   // Where a node has some of the layers alone, the memory of the others is not touched.

@@ -77,7 +77,9 @@ void describe_by_training_data(TrainedRun& run) {
 
 Architecture architecture_of(const TrainedRun& run) {
   const ModelConfig& model = run.job.task.model;
-  Architecture result = make_architecture(model, run.data.sample_shape, run.data.classes);
+  const Architecture plain = make_architecture(model, run.data.sample_shape, run.data.classes);
+  Architecture result =
+      run.job.strategy->arrange({run.job.task, run.job.cluster, run.job.optimizer, plain});
   if (result.positions != run.data.answers_per_sample)
     throw DataError(fmt::format("{}: model {} makes {} predictions for a sample, but the data has "
                                 "{} answers; job.toml and data.json are not of one run",

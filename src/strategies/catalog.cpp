@@ -70,6 +70,12 @@ void Strategy::validate_optimizer(const OptimizerConfig&) const {}
 
 void Strategy::validate_data(const Data&, const ClusterConfig&) const {}
 
+Architecture Strategy::arrange(const Plan& plan) const { return plan.architecture; }
+
+std::unique_ptr<Answerer> Strategy::answerer(const Plan&, Model&, const Attachment&) const {
+  return nullptr;
+}
+
 void Strategy::validate_plan(const Plan&) const {}
 
 std::vector<std::string> Strategy::explain(const Plan&) const { return {}; }

@@ -15,9 +15,6 @@
 namespace tutti {
 namespace {
 
-// Small enough that every worker of a big cluster gets a share, large enough to compute well.
-constexpr size_t kEvaluationChunk = 64;
-
 // Losses travel as 128-bit integers so that their sum does not depend on who adds which shares.
 // This leaves room for losses up to kMostLoss, which squared errors of large targets come near.
 constexpr double kLossScale = 1 << 24;

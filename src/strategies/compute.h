@@ -47,6 +47,8 @@ struct EvaluationSums {
   ExactSum invalid;  // samples whose loss is not a finite number
 };
 void add_evaluation(EvaluationSums& sums, const Evaluation& chunk);
+// Small enough that every worker of a big cluster gets a share, large enough to compute well.
+inline constexpr size_t kEvaluationChunk = 64;
 size_t evaluation_chunks(size_t samples);
 // The samples of chunks [first, end).
 std::span<const uint32_t> samples_of_chunks(std::span<const uint32_t> samples, size_t first,

@@ -30,6 +30,25 @@ struct Taxonomy {
   std::string_view pattern;       // communication pattern
 };
 
+// Tensors that a run keeps beside the parameters of its model, because those alone do not say what
+// it answers.
+struct Attachment {
+  std::string about;     // JSON, for the strategy that reads it again
+  Architecture tensors;  // their names and shapes: no layers
+  std::vector<float> values;
+};
+
+// What a run answers of new samples in the place of its model alone.
+class Answerer {
+ public:
+  virtual ~Answerer() = default;
+  struct Answers {
+    std::vector<float> scores;    // of each sample, by class
+    std::vector<std::string> by;  // who answered it
+  };
+  virtual Answers answer(const Batch& batch) = 0;
+};
+
 // Everything that one node needs to take part. The model's gradients live in the window if the
 // strategy asked for one.
 struct Context {
@@ -51,6 +70,8 @@ struct Context {
   // Set by a strategy whose parameters alone do not say what it answers: measures the final quality
   // on this node's part, once training is over. Not a number where the node does not know it.
   std::function<double()> test = {};
+  // Set by the same ones, on the node that has all parameters in the end.
+  Attachment attachment = {};
 };
 
 // What a step costs each node, as far as it can be known before a run.
@@ -85,6 +106,9 @@ class Strategy {
   virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
   // The same for the data, once it is read.
   virtual void validate_data(const Data& data, const ClusterConfig& cluster) const;
+  // The layers that it trains in the place of those of task.model, where they differ: all that is
+  // asked with a plan takes it with these. Throws ConfigError where the model does not allow it.
+  virtual Architecture arrange(const Plan& plan) const;
   // The same for the model, once its layers are known.
   virtual void validate_plan(const Plan& plan) const;
   // What it makes of the model and the cluster, and why, line by line: `tutti check` prints it.
@@ -125,6 +149,12 @@ class Strategy {
   virtual std::string equivalence(const TaskConfig& task) const;
   // Makes what this architecture can use out of a cluster that was described for others.
   virtual void fit(ClusterConfig& cluster) const;
+  // Name of the attachment that a run keeps and answers with; empty: its parameters do.
+  virtual std::string keeps() const { return {}; }
+  // Answers with a model that has the parameters of a run. Throws DataError where the attachment is
+  // not that of such a run. Nullptr where nothing is kept.
+  virtual std::unique_ptr<Answerer> answerer(const Plan& plan, Model& model,
+                                             const Attachment& attachment) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not
   // change.
   virtual void run(Context& context) const = 0;

@@ -104,8 +104,10 @@ class Examiner {
       return std::move(prepared.architecture);
     }
     validate(job, *data_);
-    Architecture architecture = make_architecture(job.task.model, data_->dataset->sample_shape(),
-                                                  data_->dataset->classes());
+    const Architecture model = make_architecture(job.task.model, data_->dataset->sample_shape(),
+                                                 data_->dataset->classes());
+    Architecture architecture =
+        job.strategy->arrange({job.task, job.cluster, job.optimizer, model});
     job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
     return architecture;
   }

@@ -1,6 +1,7 @@
 // `tutti predict`: what a trained model says of new samples, in every format of data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -124,6 +125,37 @@ TEST_F(Predict, ClassesOfACsvFile) {
   EXPECT_EQ(labelled["metric"], "accuracy");
   const json bare = json::parse(run({"predict", "run", "--data", "bare.csv", "--json"}).out);
   EXPECT_TRUE(bare["quality"].is_null());
+}
+
+// Devices that see a part of the measures each, and a cloud: as the run answered its test samples,
+// with who did.
+TEST_F(Predict, AsTheExitsOfARunAnswered) {
+  write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", flowers(300, true)));
+  write_text(folder_ / "job.toml", job_for("{ kind = \"csv\", path = \"flowers.csv\" }", "mlp"));
+  const Ended trained =
+      run({"train", "job.toml", "--out", "run", "--json", "--quiet", "--set", "task.epochs=2",
+           "--set", "task.model.hidden=[8, 8]", "--set",
+           "strategy={kind=\"early_exit\", views=\"parts\", devices=2, cuts=[2], "
+           "thresholds=[0.8]}",
+           "--set", "cluster.workers=4", "--set", "optimizer.lr=0.01"});
+  ASSERT_EQ(trained.exit_code, kExitDone) << trained.err;
+  const json record = json::parse(content_of(folder_ / "run/run.json"));
+  const json said = json::parse(run({"predict", "run", "--json", "-o", "out.csv"}).out);
+  EXPECT_EQ(said["quality"], record["extra"]["figures"]["exit_accuracy"]);
+  const Lines lines = lines_of(content_of(folder_ / "out.csv"));
+  ASSERT_EQ(lines.size(), 1 + 30u);
+  const Lines header = fields_of(lines[0]);
+  const auto column = std::find(header.begin(), header.end(), "exit") - header.begin();
+  ASSERT_LT(column, static_cast<ptrdiff_t>(header.size())) << lines[0];
+  double left = 0;
+  for (size_t i = 1; i < lines.size(); ++i)
+    left += fields_of(lines[i]).at(static_cast<size_t>(column)) == "device" ? 1 : 0;
+  EXPECT_EQ(left / 30, record["extra"]["figures"]["device_exit_share"]);
+
+  std::filesystem::remove(folder_ / "run/exits.safetensors");
+  const Ended lost = run({"predict", "run"});
+  EXPECT_EQ(lost.exit_code, kExitBadJob) << lost.err;
+  EXPECT_TRUE(has(lost.err, "without exits.safetensors")) << lost.err;
 }
 
 // Standard output by its names, and a link, which stays one.

@@ -25,8 +25,15 @@ void visit(Visitor& v, EarlyExitConfig& c) {
   v.field("cuts", c.cuts, kNotNegative,
           "the layers that edge and cloud begin with; empty: where a sample that goes all the way "
           "takes the least time");
-  v.field("devices", c.devices, kAtLeastOne,
-          "nodes of the first tier, each with a share of the samples");
+  v.field("devices", c.devices, kAtLeastOne, "nodes of the first tier");
+  v.choice("views", c.views, {"whole", "parts"},
+           "what a device sees: whole samples, of which it has a share, or its part of every "
+           "sample; with parts an aggregator fuses what the devices say");
+  v.choice("fuse_scores", c.fuse_scores, {"max", "mean", "concat"},
+           "views = \"parts\": how the scores of the devices become one; concat takes one more "
+           "affine layer");
+  v.choice("fuse_features", c.fuse_features, {"max", "mean", "concat"},
+           "views = \"parts\": how what the devices pass on becomes the input of the next tier");
   v.field("bits", c.bits, {1, 32},
           "of each value that goes on to the next tier: 1, 2, 4, 8, or 32 for floats as they are");
   v.field("exit_weights", c.exit_weights, kNotNegative,
@@ -56,13 +63,20 @@ void validate(const EarlyExitConfig& config, const TaskConfig& task, const Clust
     refuse("task.deterministic",
            "does not cut batches into lanes; it gives the same bits on every fabric without "
            "task.deterministic, so set that to false");
-  const int64_t tiers = cluster.workers - config.devices + 1;
+  const int64_t tiers = tiers_of(config, cluster);
+  const int64_t below = local_nodes(config);
   if (tiers < 2 || tiers > kMostTiers)
     refuse("cluster.workers",
            fmt::format("has two or three tiers, but cluster.workers = {} and strategy.devices = {} "
-                       "leave {} nodes for edge and cloud; set cluster.workers = {} or {}",
-                       cluster.workers, config.devices, std::max<int64_t>(0, tiers - 1),
-                       config.devices + 1, config.devices + 2));
+                       "{}leave {} nodes for edge and cloud; set cluster.workers = {} or {}",
+                       cluster.workers, config.devices,
+                       sees_parts(config) ? "(with an aggregator) " : "",
+                       std::max<int64_t>(0, tiers - 1), below + 1, below + 2));
+  if (sees_parts(config) && config.cuts.empty())
+    throw ConfigError("strategy.cuts",
+                      "strategy.cuts is empty, but with strategy.views = \"parts\" the sizes of "
+                      "all layers depend on where those of the devices end; give the layers that "
+                      "the further tiers begin with, such as [3] for lenet");
   require_size("strategy.cuts", config.cuts.size(), tiers - 1, "tiers after the first");
   require_size("strategy.exit_weights", config.exit_weights.size(), tiers, "exits");
   require_size("strategy.thresholds", config.thresholds.size(), tiers - 1,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "strategies/early_exit/exit_network.h"
 #include "strategies/early_exit/trainer.h"
 
 namespace tutti {
@@ -35,6 +36,8 @@ class EarlyExit : public Strategy {
                         "thresholds");
   }
 
+  Architecture arrange(const Plan& plan) const override { return arrange_tiers(config_, plan); }
+
   void validate_plan(const Plan& plan) const override { place_tiers(config_, plan); }
 
   std::vector<std::string> explain(const Plan& plan) const override {
@@ -42,13 +45,16 @@ class EarlyExit : public Strategy {
   }
 
   Taxonomy taxonomy() const override {
-    return {"client-server", config_.devices > 1 ? "hybrid" : "model", "centralised", "synchronous",
+    const bool shares = config_.devices > 1 && !sees_parts(config_);
+    return {"client-server", shares ? "hybrid" : "model", "centralised", "synchronous",
             "early exits"};
   }
 
   std::vector<std::string> roles(const ClusterConfig& cluster) const override {
     std::vector<std::string> roles(static_cast<size_t>(cluster.workers), "edge");
     std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), "device");
+    if (sees_parts(config_) && config_.devices < cluster.workers)
+      roles[static_cast<size_t>(config_.devices)] = "aggregator";
     roles.back() = "cloud";
     return roles;
   }
@@ -56,7 +62,7 @@ class EarlyExit : public Strategy {
   // Of a cluster that has more nodes than device, edge and cloud need, device and cloud: every
   // model that can be cut allows for them.
   void fit(ClusterConfig& cluster) const override {
-    int64_t tiers = cluster.workers - config_.devices + 1;
+    int64_t tiers = tiers_of(config_, cluster);
     if (!config_.cuts.empty())
       tiers = static_cast<int64_t>(config_.cuts.size()) + 1;
     else if (!config_.exit_weights.empty())
@@ -65,12 +71,11 @@ class EarlyExit : public Strategy {
       tiers = static_cast<int64_t>(config_.thresholds.size()) + 1;
     else if (tiers > 3)
       tiers = 2;
-    shrink_cluster(cluster, std::min(cluster.workers, config_.devices + tiers - 1));
+    shrink_cluster(cluster, std::min(cluster.workers, local_nodes(config_) + tiers - 1));
   }
 
   std::vector<Range> layers_of(const Plan& plan, Rank worker) const override {
-    const Tiers tiers = place_tiers(config_, plan);
-    return {tiers.layers[tiers.tier_of(worker)]};
+    return place_tiers(config_, plan).layers_of(worker);
   }
 
   StepCost step_cost(const Plan& plan) const override {
@@ -91,12 +96,25 @@ class EarlyExit : public Strategy {
     return most;
   }
 
+  std::string keeps() const override { return "exits"; }
+
+  std::unique_ptr<Answerer> answerer(const Plan& plan, Model& model,
+                                     const Attachment& attachment) const override {
+    const KeptExits kept = read_exits(attachment);
+    EarlyExitConfig config = config_;
+    config.cuts = kept.cuts;  // those that the run chose, where the settings leave them open
+    return std::make_unique<ExitNetwork>(model, place_tiers(config, plan), attachment,
+                                         kept.thresholds);
+  }
+
   void run(Context& context) const override {
     const Tiers tiers = place_tiers(
         config_, {context.task, context.cluster, context.optimizer, context.model.architecture()});
-    // One order of samples for all: devices take shares of a batch, the tiers above all of it.
-    Batches batches(context.data.splits.train, context.task.partition, config_.devices,
-                    context.task.seed, !context.node.clock().cost_only());
+    // One order of samples for all: devices take shares of a batch, the tiers above all of it, and
+    // so do devices that see parts.
+    Batches batches(context.data.splits.train, context.task.partition,
+                    sees_parts(config_) ? 1 : config_.devices, context.task.seed,
+                    !context.node.clock().cost_only());
     const auto trainer = std::make_shared<EarlyExitTrainer>(context, tiers, config_);
     context.node.membership().end_waits_on_any_loss(true);
     run_steps(context, batches, *trainer);

@@ -1,7 +1,6 @@
 // The part of a TierWorker that does not train: chunks of samples go up through the tiers, all of
 // them to be judged by every exit, or each no further than it must.
 #include <algorithm>
-#include <cstring>
 
 #include "core/bytes.h"
 #include "core/error.h"
@@ -11,37 +10,24 @@
 namespace tutti {
 namespace {
 
-constexpr int32_t kGoesOn = -1;
-
-// A byte for each class and one for "goes on", or four where there are too many classes.
-void write_answer(int32_t answer, size_t bytes, std::byte* out) {
-  std::memcpy(out, &answer, bytes);  // little endian: of -1 the low byte is 255
-}
-int32_t read_answer(const std::byte* in, size_t bytes) {
-  if (bytes == 1) return *in == std::byte{255} ? kGoesOn : static_cast<int32_t>(*in);
-  int32_t answer = 0;
-  std::memcpy(&answer, in, bytes);
-  return answer;
-}
-
-int32_t best_of(std::span<const float> scores) {
-  return static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
-}
-
 std::span<std::byte> bytes_in(std::vector<ExitVerdict>& verdicts) {
   return writable_bytes_of(std::span(verdicts));
 }
 
 }  // namespace
 
-// Devices take chunks in turn.
+// Devices take chunks in turn, unless all of them see a part of every sample.
 bool TierWorker::has_chunk(size_t chunk) const {
-  return !is_first() ||
-         chunk % tiers_.devices == static_cast<size_t>(context_.node.endpoint().rank());
+  return !is_first() || sees_part() || chunk % tiers_.devices == static_cast<size_t>(rank_);
 }
 
-Rank TierWorker::source_of(size_t chunk) const {
-  return tier_ == 1 ? static_cast<Rank>(chunk % tiers_.devices) : tiers_.rank_of(tier_ - 1);
+std::vector<TierWorker::Slice> TierWorker::sources_of(size_t chunk, size_t samples) const {
+  std::vector<Slice> sources;
+  if (fusion_)
+    for (const Rank device : tiers_.ranks_of(0)) sources.push_back({device, samples});
+  else if (tier_ > 0)
+    sources.push_back({tiers_.exit_rank(tier_ - 1, chunk), samples});
+  return sources;
 }
 
 Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step) {
@@ -52,13 +38,14 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
     if (!has_chunk(chunk)) continue;
     context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
-    load(part, 0);
-    if (!is_first()) {
-      const Slice slice{source_of(chunk), part.size()};
-      receive_input({&slice, 1}, tag);
-    }
+    load_input(part, 0);
+    if (!is_first()) receive_input(sources_of(chunk, part.size()), tag);
     const std::span<const float> output = forward();
     if (!is_last()) pass_on(output, tag);
+    if (sees_part()) {
+      send_scores(output, tag);
+      continue;
+    }
     own.resize(own.size() + part.size());
     if (arithmetic()) judge(head_scores(output), batch_.labels, std::span(own).last(part.size()));
   }
@@ -75,7 +62,7 @@ void TierWorker::collect(Verdicts& verdicts, std::span<const uint32_t> samples, 
   }
   for (size_t tier = 0; tier + 1 < tiers_.size(); ++tier) {
     verdicts[tier].resize(samples.size());
-    const size_t parts = tier == 0 ? tiers_.devices : 1;
+    const size_t parts = tier == 0 && !tiers_.views ? tiers_.devices : 1;
     for (size_t part = 0; part < parts; ++part) {
       std::vector<ExitVerdict> theirs;
       std::vector<size_t> places;
@@ -86,44 +73,63 @@ void TierWorker::collect(Verdicts& verdicts, std::span<const uint32_t> samples, 
       }
       theirs.resize(places.size());
       if (theirs.empty()) continue;
-      const Rank from = tier == 0 ? static_cast<Rank>(part) : tiers_.rank_of(tier);
-      receive_from(from, tag, bytes_in(theirs));
+      receive_from(tiers_.exit_rank(tier, part), tag, bytes_in(theirs));
       for (size_t i = 0; i < places.size(); ++i) verdicts[tier][places[i]] = theirs[i];
     }
   }
 }
 
 // Those of a chunk that went on, at most all of it.
-void TierWorker::receive_some(Rank from, size_t most, uint64_t step) {
+void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
   const ActivationCode& code = code_below();
-  wire_.resize(most * code.sample_bytes());
-  const size_t bytes = receive_from(from, Tag(Purpose::kActivation, step, kAnsweringPart), wire_);
-  const size_t count = bytes / code.sample_bytes();
-  wire_.resize(count * code.sample_bytes());
-  input_.resize(count * code.values());
-  if (arithmetic()) code.decode(wire_, input_);
-  batch_.samples.assign(count, 0);  // nothing depends on who they are
+  const std::vector<Slice> sources = sources_of(chunk, most);
+  parts_.resize(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    wire_.resize(most * code.sample_bytes());
+    const size_t bytes =
+        receive_from(sources[i].from, Tag(Purpose::kActivation, step, kAnsweringPart), wire_);
+    const size_t count = bytes / code.sample_bytes();
+    if (i > 0 && count != batch_.size())
+      throw FabricError(FabricError::Kind::kProtocol, sources[i].from,
+                        "devices passed on different numbers of samples");
+    wire_.resize(count * code.sample_bytes());
+    parts_[i].resize(count * code.values());
+    if (arithmetic()) code.decode(wire_, parts_[i]);
+    batch_.samples.assign(count, 0);  // nothing depends on who they are
+  }
+  join_parts();
 }
 
-// Sends an answer, or that there is none, to the cloud for each sample, and passes on the rest.
-void TierWorker::answer_here(std::span<const float> output, double threshold, uint64_t step) {
+// An answer, or that there is none, for each sample: of the aggregator, or to the cloud.
+void TierWorker::decide(std::span<const float> output, double threshold, uint64_t step) {
+  const Tag told(Purpose::kEvaluation, step, kAnswersPart);
   const size_t samples = batch_.size(), width = tiers_.answer_bytes();
   answers_.resize(samples * width);
-  going_on_.clear();
+  if (samples == 0) return;
+  if (sees_part()) {
+    send_scores(output, Tag(Purpose::kActivation, step, kAnsweringPart));
+    return receive_exactly(tiers_.exit_rank(0, 0), told, answers_, "answers");
+  }
   if (arithmetic()) {
     const std::span<const float> scores = head_scores(output);
-    for (size_t i = 0; i < samples; ++i) {
-      const auto own = scores.subspan(i * tiers_.classes, tiers_.classes);
-      // As it is judged: rounded to a float.
-      const bool leaving = leaves(static_cast<float>(normalised_entropy(own)), threshold);
-      write_answer(leaving ? best_of(own) : kGoesOn, width, answers_.data() + i * width);
-      const auto values = output.subspan(i * code().values(), code().values());
-      if (!leaving) going_on_.insert(going_on_.end(), values.begin(), values.end());
-    }
-  } else {
-    going_on_.resize(output.size());  // what it costs at most
+    for (size_t i = 0; i < samples; ++i)
+      write_answer(answer_of(scores.subspan(i * tiers_.classes, tiers_.classes), threshold), width,
+                   answers_.data() + i * width);
   }
-  if (samples > 0) send_to(tiers_.cloud(), Tag(Purpose::kEvaluation, step, kAnswersPart), answers_);
+  send_to(tiers_.cloud(), told, answers_);
+}
+
+// Passes on what is not answered here.
+void TierWorker::answer_here(std::span<const float> output, double threshold, uint64_t step) {
+  decide(output, threshold, step);
+  going_on_.clear();
+  const size_t width = tiers_.answer_bytes(), values = code().values();
+  if (!arithmetic()) going_on_.resize(output.size());  // what it costs at most
+  for (size_t i = 0; arithmetic() && i < batch_.size(); ++i) {
+    if (read_answer(answers_.data() + i * width, width) != kGoesOn) continue;
+    const auto own = output.subspan(i * values, values);
+    going_on_.insert(going_on_.end(), own.begin(), own.end());
+  }
   pass_on(going_on_, Tag(Purpose::kActivation, step, kAnsweringPart));
 }
 
@@ -137,7 +143,7 @@ std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t st
   return result;
 }
 
-TierWorker::Answered TierWorker::answer(std::span<const uint32_t> samples,
+ExitNode::Answered TierWorker::answer(std::span<const uint32_t> samples,
                                         std::span<const double> thresholds, uint64_t step) {
   Answered result;
   result.tally.left.resize(tiers_.size());
@@ -148,9 +154,9 @@ TierWorker::Answered TierWorker::answer(std::span<const uint32_t> samples,
     context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
     if (is_first())
-      load(part, 0);
+      load_input(part, 0);
     else
-      receive_some(source_of(chunk), part.size(), step);
+      receive_some(chunk, part.size(), step);
     std::span<const float> output;
     if (batch_.size() > 0) output = forward();
     if (is_last())
@@ -169,8 +175,8 @@ void TierWorker::count_answers(std::span<const uint32_t> samples, size_t chunk,
   std::vector<size_t> exits(samples.size(), tiers_.size() - 1), open(samples.size());
   for (size_t i = 0; i < open.size(); ++i) open[i] = i;
   for (size_t tier = 0; tier + 1 < tiers_.size(); ++tier) {
-    const Rank from = tier == 0 ? static_cast<Rank>(chunk % tiers_.devices) : tiers_.rank_of(tier);
-    const std::vector<int32_t> theirs = answers_of(from, open.size(), step);
+    const std::vector<int32_t> theirs =
+        answers_of(tiers_.exit_rank(tier, chunk), open.size(), step);
     std::vector<size_t> still_open;
     for (size_t i = 0; i < open.size(); ++i) {
       if (theirs[i] == kGoesOn) {

@@ -14,67 +14,59 @@
 namespace tutti {
 
 TierWorker::TierWorker(Context& context, const Tiers& tiers)
-    : context_(context),
-      tiers_(tiers),
-      tier_(tiers.tier_of(context.node.endpoint().rank())),
-      model_(context.model.stage(tiers.layers[tier_])),
+    : ExitNode(context, tiers),
+      tier_(tiers.tier_of(rank_)),
+      model_(context.model.stage(tiers.layers_of(rank_)[0])),
+      place_(tiers.head_of(rank_)),
       layout_(layout_of(model_->architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)) {
-  if (!is_last()) {
-    const auto beyond = context.model.architecture().parameters.size() + 2 * tier_;
-    head_.emplace(tiers.values[tier_], tiers.classes, context.task.seed,
-                  static_cast<uint32_t>(beyond), arithmetic());
-    head_optimizer_ = make_optimizer(context.optimizer, head_layout(tiers, tier_));
+  if (place_) {
+    const size_t beyond = context.model.architecture().parameters.size() + 2 * place_->number;
+    head_.emplace(place_->values, tiers.classes, context.task.seed, static_cast<uint32_t>(beyond),
+                  arithmetic());
+    head_optimizer_ = head_optimizer(*place_);
   }
-  if (is_first() && tiers.devices > 1) {
+  if (tier_ == 1 && tiers.views)
+    fusion_.emplace(tiers.fuse_features, *tiers.views, tiers.features);
+  if (is_first() && tiers.devices > 1 && !tiers.views) {
     const size_t count = model_->parameters().size() + head_->parameter_count();
-    const Group group{.ranks = tiers.ranks_of(0),
-                      .index = static_cast<size_t>(context.node.endpoint().rank()),
-                      .racks = {}};
+    const Group group{
+        .ranks = tiers.ranks_of(0), .index = static_cast<size_t>(rank_), .racks = {}};
     device_gradients_ = Buffer<float>(count);
     device_sum_ = make_all_reduce(context.node, &context.watch, ring(group, count), kSumFloat);
   }
 }
 
-void TierWorker::send_to(Rank to, Tag tag, std::span<const std::byte> bytes) {
-  PhaseScope scope(context_.watch, Phase::kCommunicate);
-  send(context_.node, to, tag, bytes);
-  sent_ += static_cast<double>(bytes.size());
+// A device that sees parts has a camera that shows it no more.
+void TierWorker::load_input(std::span<const uint32_t> samples, uint64_t step) {
+  load(samples, step);
+  if (sees_part() && arithmetic())
+    batch_.features = tiers_.views->cut(static_cast<size_t>(rank_), batch_.features);
 }
 
-size_t TierWorker::receive_from(Rank from, Tag tag, std::span<std::byte> bytes) {
-  PhaseScope scope(context_.watch, Phase::kWait);
-  Handle handle = context_.node.endpoint().receive(from, tag, bytes);
-  return finish(context_.node, handle);
-}
-
-// Features are for the first tier; answers for every exit. Dropout knows samples by their number.
-void TierWorker::load(std::span<const uint32_t> samples, uint64_t step) {
-  batch_.step = step;
-  if (arithmetic())
-    context_.data.dataset->gather(samples, batch_);
-  else
-    batch_.samples.assign(samples.begin(), samples.end());
+// What all sources sent, as the input of this tier: fused, or one after the other.
+void TierWorker::join_parts() {
+  size_t values = 0;
+  for (const std::vector<float>& part : parts_) values += part.size();
+  if (fusion_) values = parts_[0].size() / fusion_->part_values() * fusion_->values();
+  input_.resize(values);
+  if (!arithmetic()) return;
+  if (fusion_) return fusion_->forward(parts_, input_);
+  auto place = input_.begin();
+  for (const std::vector<float>& part : parts_) place = std::copy(part.begin(), part.end(), place);
 }
 
 void TierWorker::receive_input(std::span<const Slice> slices, Tag tag) {
   const ActivationCode& code = code_below();
-  size_t total = 0;
-  for (const Slice& slice : slices) total += slice.samples;
-  input_.resize(total * code.values());
-  size_t done = 0;
-  for (const Slice& slice : slices) {
-    if (slice.samples == 0) continue;
-    wire_.resize(slice.samples * code.sample_bytes());
-    const size_t bytes = receive_from(slice.from, tag, wire_);
-    if (bytes != wire_.size())
-      throw FabricError(FabricError::Kind::kProtocol, slice.from,
-                        "an activation of another size than that of its samples");
-    if (arithmetic())
-      code.decode(wire_,
-                  std::span(input_).subspan(done * code.values(), slice.samples * code.values()));
-    done += slice.samples;
+  parts_.resize(slices.size());
+  for (size_t i = 0; i < slices.size(); ++i) {
+    parts_[i].resize(slices[i].samples * code.values());
+    if (slices[i].samples == 0) continue;
+    wire_.resize(slices[i].samples * code.sample_bytes());
+    receive_exactly(slices[i].from, tag, wire_, "an activation");
+    if (arithmetic()) code.decode(wire_, parts_[i]);
   }
+  join_parts();
 }
 
 // An exit is one more layer; backward it costs twice as much arithmetic as forward.
@@ -103,20 +95,37 @@ std::span<const float> TierWorker::head_scores(std::span<const float> output) {
 }
 
 // The weighted loss of this tier's exit, with its gradients by the exit's parameters and by the
-// output.
-double TierWorker::exit_loss(std::span<const float> output, float scale) {
+// output. Of devices that see parts the aggregator knows the loss.
+double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_t step) {
   const double weight = tiers_.weights[tier_];
+  const auto weighted = static_cast<float>(static_cast<double>(scale) * weight);
+  if (is_last()) {
+    PhaseScope scope(context_.watch, Phase::kCompute);
+    return arithmetic() ? weight * model_->loss(0, batch_, weighted) : 0;
+  }
+  head_slope_.resize(weight > 0 && arithmetic() ? output.size() : 0);
+  if (weight == 0) return 0;
+  double loss = 0;
+  score_slopes_.resize(batch_.size() * tiers_.classes);
+  if (sees_part()) {
+    send_scores(output, Tag(Purpose::kActivation, step, kTrainingPart));
+    receive_exactly(tiers_.exit_rank(0, 0), Tag(Purpose::kSlope, step),
+                    writable_bytes_of(std::span(score_slopes_)), "gradients");
+  }
   if (!arithmetic()) return 0;
   PhaseScope scope(context_.watch, Phase::kCompute);
-  const auto weighted = static_cast<float>(static_cast<double>(scale) * weight);
-  if (is_last()) return weight * model_->loss(0, batch_, weighted);
-  head_slope_.resize(weight > 0 ? output.size() : 0);
-  if (weight == 0) return 0;
-  const std::span<const float> scores = head_->forward(output);
-  score_slopes_.resize(scores.size());
-  const double loss = cross_entropy(scores, batch_.labels, weighted, score_slopes_);
+  if (!sees_part())
+    loss = cross_entropy(head_->forward(output), batch_.labels, weighted, score_slopes_);
   head_->backward(output, score_slopes_, head_slope_);
   return weight * loss;
+}
+
+// What this device makes of its part of the samples, to the aggregator.
+void TierWorker::send_scores(std::span<const float> output, Tag tag) {
+  going_on_.resize(batch_.size() * tiers_.classes);
+  std::span<const float> scores = going_on_;  // of the right size where nothing is computed
+  if (arithmetic()) scores = head_scores(output);
+  send_to(tiers_.exit_rank(0, 0), tag, bytes_of(scores));
 }
 
 void TierWorker::pass_on(std::span<const float> output, Tag tag) {
@@ -152,47 +161,37 @@ void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
     context_.node.clock().charge(work);
   }
   if (is_first()) return;
+  if (fusion_ && arithmetic()) fusion_->backward(below, parts_);
   size_t done = 0;
-  for (const Slice& slice : slices) {
-    if (slice.samples == 0) continue;
-    const size_t values = slice.samples * code_below().values();
-    send_to(slice.from, Tag(Purpose::kSlope, step), bytes_of(below.subspan(done, values)));
-    done += values;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (slices[i].samples == 0) continue;
+    const auto own = fusion_ ? std::span<const float>(parts_[i])
+                             : below.subspan(done, slices[i].samples * code_below().values());
+    send_to(slices[i].from, Tag(Purpose::kSlope, step), bytes_of(own));
+    done += own.size();
   }
 }
 
-// The losses of all exits meet in the cloud, which tells the sum.
-double TierWorker::share_loss(double own, uint64_t step) {
-  const Tag mine(Purpose::kControl, step, kExitLossPart), all(Purpose::kControl, step, kLossPart);
-  const auto bytes = [](double& value) { return writable_bytes_of(std::span<double>(&value, 1)); };
-  const Rank cloud = tiers_.cloud();
-  if (!is_last()) {
-    double sum = own;
-    send_to(cloud, mine, bytes(sum));
-    receive_from(cloud, all, bytes(sum));
-    return sum;
-  }
-  for (Rank rank = 0; rank < cloud; ++rank) {
-    double other = 0;
-    receive_from(rank, mine, bytes(other));
-    own += other;
-  }
-  for (Rank rank = 0; rank < cloud; ++rank) send_to(rank, all, bytes(own));
-  return own;
-}
-
-double TierWorker::train(const std::vector<std::vector<uint32_t>>& shares, uint64_t step,
-                         float scale) {
-  const Tag activation(Purpose::kActivation, step, kTrainingPart);
+// Who sends this tier its input: the devices, each its share of the samples or its part of all, or
+// the tier below.
+std::vector<TierWorker::Slice> TierWorker::slices_of(const Shares& shares) const {
   std::vector<Slice> slices;
+  size_t all = 0;
+  for (const auto& share : shares) all += share.size();
+  if (tier_ > 1) return {{tiers_.rank_of(tier_ - 1), all}};
+  for (size_t device = 0; tier_ == 1 && device < tiers_.devices; ++device)
+    slices.push_back({static_cast<Rank>(device), fusion_ ? all : shares[device].size()});
+  return slices;
+}
+
+double TierWorker::train(const Shares& shares, uint64_t step, float scale) {
+  const Tag activation(Purpose::kActivation, step, kTrainingPart);
+  const std::vector<Slice> slices = slices_of(shares);
   std::vector<uint32_t> samples;
-  for (size_t device = 0; device < shares.size(); ++device) {
-    if (is_first() && static_cast<Rank>(device) != context_.node.endpoint().rank()) continue;
-    if (tier_ <= 1) slices.push_back({static_cast<Rank>(device), shares[device].size()});
-    samples.insert(samples.end(), shares[device].begin(), shares[device].end());
-  }
-  if (tier_ > 1) slices = {{tiers_.rank_of(tier_ - 1), samples.size()}};
-  load(samples, step);
+  for (size_t device = 0; device < shares.size(); ++device)
+    if (!is_first() || sees_part() || static_cast<Rank>(device) == rank_)
+      samples.insert(samples.end(), shares[device].begin(), shares[device].end());
+  load_input(samples, step);
   double loss = 0;
   if (samples.empty()) {  // a device for which the last batch of an epoch had none
     if (arithmetic()) {
@@ -204,7 +203,7 @@ double TierWorker::train(const std::vector<std::vector<uint32_t>>& shares, uint6
     if (!is_first()) receive_input(slices, activation);
     const std::span<const float> output = forward(scale);
     if (!is_last()) pass_on(output, activation);
-    const double own = exit_loss(output, scale);
+    const double own = exit_loss(output, scale, step);
     loss = share_loss(own, step);
     if (!is_last()) take_back(output, step);
     backward(slices, step);
@@ -235,22 +234,7 @@ void TierWorker::update(double rate) {
   charge_update(context_, layout_);
   if (!head_ || tiers_.weights[tier_] == 0) return;
   if (arithmetic()) head_optimizer_->step(head_->parameters(), head_->gradients(), rate);
-  charge_update(context_, head_layout(tiers_, tier_));
-}
-
-void TierWorker::gather_parameters() {
-  const Rank me = context_.node.endpoint().rank();
-  for (size_t tier = 1; tier < tiers_.size(); ++tier) {
-    const Rank owner = tiers_.rank_of(tier);
-    const Tag tag(Purpose::kParameters, 0, tier);
-    if (me != 0 && me != owner) continue;
-    const Architecture part = stage_of(context_.model.architecture(), tiers_.layers[tier]);
-    const auto values = context_.model.parameters().subspan(part.place.value, part.parameter_count);
-    if (me == owner)
-      send_to(0, tag, bytes_of(std::span<const float>(values)));
-    else
-      receive_from(owner, tag, writable_bytes_of(values));
-  }
+  charge_update(context_, head_layout(*place_, tiers_.classes));
 }
 
 }  // namespace tutti

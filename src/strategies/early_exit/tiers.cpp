@@ -1,31 +1,24 @@
 #include "strategies/early_exit/tiers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "collectives/topology.h"
 #include "core/error.h"
+#include "models/branches.h"
 #include "models/builder.h"
-#include "models/exit_head.h"
 #include "models/stage.h"
-#include "strategies/parameter_layout.h"
 #include "strategies/pipeline/stage_costs.h"
 
 namespace tutti {
 namespace {
 
-double bytes_of_floats(size_t count) { return static_cast<double>(count * sizeof(float)); }
-
-double share_of(const Tiers& tiers, const Plan& plan, size_t tier) {
-  const int64_t parts = tier == 0 ? static_cast<int64_t>(tiers.devices) : 1;
-  const int64_t samples = (plan.task.global_batch + parts - 1) / parts;
-  return static_cast<double>(samples);
-}
-
-size_t head_parameters(const Tiers& tiers, size_t tier) {
-  return tier + 1 < tiers.size() ? (tiers.values[tier] + 1) * tiers.classes : 0;
+size_t head_parameters(const Tiers& tiers, Rank rank) {
+  const auto head = tiers.head_of(rank);
+  return head ? head->parameters(tiers.classes) : 0;
 }
 
 // What a sample that goes all the way takes: arithmetic on each tier, and the way between them
@@ -74,6 +67,48 @@ std::string tier_name(const Tiers& tiers, size_t tier) {
   return tier + 1 == tiers.size() ? "cloud" : "edge";
 }
 
+Rank Tiers::exit_rank(size_t tier, size_t chunk) const {
+  if (tier > 0) return rank_of(tier);
+  return static_cast<Rank>(views ? devices : chunk % devices);
+}
+
+std::vector<Range> Tiers::layers_of(Rank rank) const {
+  if (is_aggregator(rank)) return {};
+  const size_t tier = tier_of(rank);
+  if (tier > 0 || !views) return {layers[tier]};
+  const size_t first = static_cast<size_t>(rank) * layers[0].size();
+  return {{first, first + layers[0].size()}};
+}
+
+// Names and numbers are those of the tiers where devices see whole samples.
+std::vector<HeadPlace> Tiers::heads() const {
+  std::vector<HeadPlace> heads;
+  const auto further = static_cast<uint32_t>(size());
+  for (size_t device = 0; views && device < devices; ++device)
+    heads.push_back({fmt::format("device{}.exit0", device), static_cast<Rank>(device), values[0],
+                     device == 0 ? 0 : further + static_cast<uint32_t>(device)});
+  if (views && fuse_scores == Fuse::kConcat)
+    heads.push_back({"exit0", static_cast<Rank>(devices), devices * classes,
+                     further + static_cast<uint32_t>(devices)});
+  for (size_t tier = views ? 1 : 0; tier + 1 < size(); ++tier)
+    heads.push_back(
+        {fmt::format("exit{}", tier), rank_of(tier), values[tier], static_cast<uint32_t>(tier)});
+  return heads;
+}
+
+std::optional<HeadPlace> Tiers::head_of(Rank rank) const {
+  const bool replica = !views && tier_of(rank) == 0;  // of the first device
+  for (HeadPlace& head : heads())
+    if (head.rank == (replica ? 0 : rank)) return head;
+  return std::nullopt;
+}
+
+std::vector<Rank> Tiers::devices_and_aggregator() const {
+  std::vector<Rank> ranks = ranks_of(0);
+  if (views) ranks.push_back(static_cast<Rank>(devices));
+  return ranks;
+}
+
 std::vector<Rank> Tiers::ranks_of(size_t tier) const {
   if (tier > 0) return {rank_of(tier)};
   std::vector<Rank> ranks;
@@ -87,19 +122,79 @@ ExitCosts Tiers::costs() const {
     costs.answer_bytes.push_back(static_cast<double>(answer_bytes()));
     costs.forward_bytes.push_back(static_cast<double>(code.sample_bytes()));
   }
+  if (views) {  // scores to the aggregator, which tells the cloud and all devices
+    const auto count = static_cast<double>(devices);
+    costs.answer_bytes[0] = count * score_bytes() + (count + 1) * costs.answer_bytes[0];
+    costs.forward_bytes[0] *= count;
+  }
   return costs;
+}
+
+namespace {
+
+void require_classes(const Plan& plan) {
+  const Architecture& whole = plan.architecture;
+  if (whole.classification && whole.positions == 1) return;
+  throw ConfigError(
+      "task.model",
+      fmt::format("strategy.kind = \"early_exit\" asks how certain a class is, but "
+                  "task.model = \"{}\" predicts {}; use a classification with one "
+                  "answer for each sample",
+                  plan.task.model.kind, whole.classification ? "at every position" : "a number"));
+}
+
+std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const Plan& plan, size_t count) {
+  const Architecture& whole = plan.architecture;
+  if (!sees_parts(config))
+    return config.cuts.empty() ? fastest_layers(config, plan, count)
+                               : given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
+  // As arrange_tiers() has put them: the copies of all devices, then the rest.
+  const auto own = static_cast<size_t>(config.cuts[0]);
+  TUTTI_CHECK(whole.branches.size() == static_cast<size_t>(config.devices));
+  std::vector<Range> layers = {{0, own}};
+  const size_t more = (whole.branches.size() - 1) * own;
+  for (size_t i = 0; i < config.cuts.size(); ++i)
+    layers.push_back({static_cast<size_t>(config.cuts[i]) + more,
+                      i + 1 < config.cuts.size() ? static_cast<size_t>(config.cuts[i + 1]) + more
+                                                 : whole.layers.size()});
+  return layers;
+}
+
+}  // namespace
+
+Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan) {
+  const Architecture& whole = plan.architecture;
+  if (!sees_parts(config)) return whole;
+  require_classes(plan);
+  given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
+  const Views views(whole.input, static_cast<size_t>(config.devices));
+  const Fuse how = fuse_named(config.fuse_features);
+  BranchPlan branches{.cut = static_cast<size_t>(config.cuts[0]),
+                      .names = {},
+                      .view = views.shape(),
+                      .fused = [&](const std::vector<int64_t>& part) {
+                        return fused_shape(how, views, part);
+                      }};
+  for (int64_t device = 0; device < config.devices; ++device)
+    branches.names.push_back(fmt::format("device{}", device));
+  try {
+    return branched(whole, branches);
+  } catch (const ConfigError& error) {
+    throw ConfigError(
+        "strategy.views",
+        fmt::format("strategy.views = \"parts\" with strategy.devices = {} and "
+                    "strategy.fuse_features = \"{}\": a device sees [{}] of a sample of [{}], and "
+                    "the layers of task.model do not fit that, or what is fused ({}); use fewer "
+                    "devices, other strategy.cuts, concat, or a model that keeps sizes (resnet20)",
+                    config.devices, config.fuse_features, fmt::join(views.shape(), ", "),
+                    fmt::join(whole.input, ", "), error.what()));
+  }
 }
 
 Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan) {
   const Architecture& whole = plan.architecture;
-  if (!whole.classification || whole.positions != 1)
-    throw ConfigError(
-        "task.model",
-        fmt::format("strategy.kind = \"early_exit\" asks how certain a class is, but "
-                    "task.model = \"{}\" predicts {}; use a classification with one "
-                    "answer for each sample",
-                    plan.task.model.kind, whole.classification ? "at every position" : "a number"));
-  const auto count = static_cast<size_t>(plan.cluster.workers - config.devices + 1);
+  require_classes(plan);
+  const auto count = static_cast<size_t>(tiers_of(config, plan.cluster));
   if (whole.cuts().size() + 1 < count)
     throw ConfigError("strategy.kind",
                       fmt::format("strategy.kind = \"early_exit\" needs {} tiers here, but "
@@ -113,72 +208,33 @@ Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan) {
   // Images are stored as a byte for each pixel and colour, everything else as floats.
   tiers.raw_bytes = static_cast<size_t>(elements(whole.input)) *
                     (whole.input.size() == 3 ? sizeof(uint8_t) : sizeof(float));
-  tiers.layers = config.cuts.empty()
-                     ? fastest_layers(config, plan, count)
-                     : given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
+  tiers.layers = layers_of_tiers(config, plan, count);
+  if (sees_parts(config)) tiers.views.emplace(whole.input, tiers.devices);
+  tiers.fuse_scores = fuse_named(config.fuse_scores);
+  tiers.fuse_features = fuse_named(config.fuse_features);
   tiers.weights = config.exit_weights;
   if (tiers.weights.empty()) tiers.weights.assign(count, 1.0);
   for (size_t tier = 0; tier + 1 < count; ++tier) {
     const Architecture own = stage_of(whole, tiers.layers[tier]);
     tiers.values.push_back(output_values(own));
+    if (tier == 0) tiers.features = own.layers.back().output;
     tiers.codes.emplace_back(tiers.values.back(), config.bits, may_be_negative(own.layers));
   }
   return tiers;
 }
 
-Layout head_layout(const Tiers& tiers, size_t tier) {
-  if (tier + 1 >= tiers.size()) return 0;
-  const auto values = static_cast<int64_t>(tiers.values[tier]);
-  const auto classes = static_cast<int64_t>(tiers.classes);
-  const size_t weights = tiers.values[tier] * tiers.classes, all = head_parameters(tiers, tier);
-  return {all, {{{values, classes}, {0, weights}}, {{classes}, {weights, all}}}};
+namespace {
+
+std::string explain_views(const EarlyExitConfig& config, const Tiers& tiers) {
+  return fmt::format(
+      "each of {} devices sees [{}] of every sample and has parameters of its own; the aggregator "
+      "on rank {} fuses their scores by {} ({} bytes of each device), the next tier what they pass "
+      "on by {}",
+      tiers.devices, fmt::join(tiers.views->shape(), ", "), tiers.devices, config.fuse_scores,
+      tiers.score_bytes(), config.fuse_features);
 }
 
-StepCost tier_traffic(const Tiers& tiers, const Plan& plan, Rank rank) {
-  const size_t tier = tiers.tier_of(rank);
-  const bool last = tier + 1 == tiers.size();
-  const double samples = share_of(tiers, plan, tier);
-  StepCost cost;
-  if (!last) {  // what goes on, and the loss of this exit
-    cost.bytes_sent +=
-        samples * static_cast<double>(tiers.codes[tier].sample_bytes()) + sizeof(double);
-    cost.messages += 2;
-  } else {
-    const auto others = static_cast<double>(plan.cluster.workers - 1);
-    cost.bytes_sent += others * sizeof(double);
-    cost.messages += others;
-  }
-  if (tier > 0) {  // the gradients back
-    cost.bytes_sent += samples * bytes_of_floats(tiers.values[tier - 1]);
-    cost.messages += tier == 1 ? static_cast<double>(tiers.devices) : 1;
-  } else if (tiers.devices > 1) {
-    const size_t count =
-        stage_of(plan.architecture, tiers.layers[0]).parameter_count + head_parameters(tiers, 0);
-    const Volume volume = volume_sent(
-        ring({.ranks = tiers.ranks_of(0), .index = static_cast<size_t>(rank), .racks = {}}, count));
-    cost.bytes_sent += bytes_of_floats(volume.elements);
-    cost.messages += static_cast<double>(volume.messages);
-    cost.extra_memory += bytes_of_floats(count);
-  }
-  return cost;
-}
-
-double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
-  const size_t tier = tiers.tier_of(rank);
-  const Architecture own = stage_of(plan.architecture, tiers.layers[tier]);
-  const size_t head = head_parameters(tiers, tier);
-  const double samples = share_of(tiers, plan, tier);
-  double bytes = 2 * bytes_of_floats(own.parameter_count + head) +
-                 samples * own.activation_bytes() + tier_traffic(tiers, plan, rank).extra_memory;
-  bytes += sizeof(float) * (optimizer_cost(plan.optimizer, layout_of(own)).values +
-                            optimizer_cost(plan.optimizer, head_layout(tiers, tier)).values);
-  // What comes in and goes out, with the gradients that come back.
-  if (tier > 0) bytes += 2 * samples * bytes_of_floats(tiers.values[tier - 1]);
-  if (head > 0) bytes += 3 * samples * bytes_of_floats(tiers.values[tier]);
-  if (rank == 0)  // gathers the parameters of all at the end
-    bytes += bytes_of_floats(plan.architecture.parameter_count - own.parameter_count);
-  return bytes;
-}
+}  // namespace
 
 std::vector<std::string> explain_tiers(const EarlyExitConfig& config, const Plan& plan) {
   const Tiers tiers = place_tiers(config, plan);
@@ -194,18 +250,16 @@ std::vector<std::string> explain_tiers(const EarlyExitConfig& config, const Plan
         own.parameter_count);
     if (tier + 1 < tiers.size())
       line += fmt::format("; exit of {} parameters; passes on {} values of {} bits, {} bytes",
-                          head_parameters(tiers, tier), tiers.values[tier], config.bits,
-                          tiers.codes[tier].sample_bytes());
+                          head_parameters(tiers, tiers.rank_of(tier)), tiers.values[tier],
+                          config.bits, tiers.codes[tier].sample_bytes());
     lines.push_back(std::move(line));
+    if (tier == 0 && tiers.views) lines.push_back(explain_views(config, tiers));
   }
+  const ExitCosts costs = tiers.costs();
   lines.push_back(fmt::format(
       "a sample that nobody answers early sends {} bytes, one sent to the cloud as it is {}",
-      [&] {
-        size_t bytes = 0;
-        for (const ActivationCode& code : tiers.codes)
-          bytes += code.sample_bytes() + tiers.answer_bytes();
-        return bytes;
-      }(),
+      std::accumulate(costs.answer_bytes.begin(), costs.answer_bytes.end(), 0.0) +
+          std::accumulate(costs.forward_bytes.begin(), costs.forward_bytes.end(), 0.0),
       tiers.raw_bytes));
   lines.push_back(config.thresholds.empty()
                       ? fmt::format("thresholds are chosen on validation, at a loss of at most {} "

@@ -7,6 +7,7 @@
 
 #include "core/bytes.h"
 #include "fabric/exchange.h"
+#include "strategies/early_exit/exit_network.h"
 #include "strategies/early_exit/tags.h"
 
 namespace tutti {
@@ -15,29 +16,30 @@ EarlyExitTrainer::EarlyExitTrainer(Context& context, Tiers tiers, const EarlyExi
     : context_(context),
       tiers_(std::move(tiers)),
       config_(config),
-      worker_(context, tiers_),
+      node_(make_exit_node(context, tiers_)),
       thresholds_(config.thresholds) {
   thresholds_.resize(tiers_.size() - 1, 0.0);
 }
 
 double EarlyExitTrainer::take_step(const Batches& batches, const StepAhead& next) {
-  std::vector<std::vector<uint32_t>> shares;
-  for (size_t device = 0; device < tiers_.devices; ++device) {
-    const auto share = batches.share(next.step, static_cast<int64_t>(device));
+  ExitNode::Shares shares;
+  const size_t count_of_shares = tiers_.views ? 1 : tiers_.devices;
+  for (size_t i = 0; i < count_of_shares; ++i) {
+    const auto share = batches.share(next.step, static_cast<int64_t>(i));
     shares.emplace_back(share.begin(), share.end());
   }
   const auto count = static_cast<double>(batches.count(next.step));
-  const double loss = worker_.train(shares, next.number, 1.0F / static_cast<float>(count));
+  const double loss = node_->train(shares, next.number, 1.0F / static_cast<float>(count));
   if (!std::isfinite(loss)) throw diverged_at(next.number);
-  worker_.update(next.rate);
+  node_->update(next.rate);
   return loss / count;
 }
 
 Quality EarlyExitTrainer::validate(Tag tag) {
   const std::span<const uint32_t> samples = context_.data.splits.validation;
-  const Verdicts verdicts = worker_.judge_all(samples, tag.step());
+  const Verdicts verdicts = node_->judge_all(samples, tag.step());
   EvaluationSums sums;
-  if (worker_.is_last() && !context_.node.clock().cost_only()) {
+  if (node_->is_last() && !context_.node.clock().cost_only()) {
     PhaseScope scope(context_.watch, Phase::kCompute);
     if (config_.thresholds.empty())
       thresholds_ = choose_thresholds(verdicts, config_.tolerance, tiers_.costs());
@@ -50,6 +52,12 @@ Quality EarlyExitTrainer::validate(Tag tag) {
   return quality_of(context_, sums, samples.size());
 }
 
+void EarlyExitTrainer::gather_parameters() {
+  const std::vector<float> exits = node_->gather_parameters();
+  if (context_.node.endpoint().rank() == 0 && !context_.node.clock().cost_only())
+    context_.attachment = attach_exits(tiers_, exits, thresholds_);
+}
+
 // The cloud knows, and tells everybody: with the thresholds.
 void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   const Tag told(Purpose::kEvaluation, tag.step(), kSumsPart);
@@ -57,7 +65,7 @@ void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   const auto bytes = writable_bytes_of(std::span<ExactSum>(all));
   const auto thresholds = writable_bytes_of(std::span(thresholds_));
   PhaseScope scope(context_.watch, Phase::kCommunicate);
-  if (!worker_.is_last()) {
+  if (!node_->is_last()) {
     receive(context_.node, tiers_.cloud(), told, bytes);
     receive(context_.node, tiers_.cloud(), told, thresholds);
   } else {
@@ -72,15 +80,15 @@ void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
 double EarlyExitTrainer::test() {
   const std::span<const uint32_t> samples = context_.data.splits.test;
   constexpr uint64_t kFinal = 0;
-  const Verdicts verdicts = worker_.judge_all(samples, kFinal);
-  const TierWorker::Answered answered = worker_.answer(samples, thresholds_, kFinal);
+  const Verdicts verdicts = node_->judge_all(samples, kFinal);
+  const ExitNode::Answered answered = node_->answer(samples, thresholds_, kFinal);
   // Bytes sent while answering by each node, then for each exit: samples that left, how many of
   // them were right, and how many of all would have been.
   const size_t exits = tiers_.size(), nodes = static_cast<size_t>(tiers_.cloud()) + 1;
   std::vector<double> figures(nodes + 3 * exits, 0.0);
   const Rank me = context_.node.endpoint().rank();
   figures[static_cast<size_t>(me)] = answered.bytes_sent;
-  if (worker_.is_last())
+  if (node_->is_last())
     for (size_t exit = 0; exit < exits; ++exit) {
       figures[nodes + exit] = answered.tally.left[exit];
       figures[nodes + exits + exit] = answered.tally.correct[exit];
@@ -114,7 +122,8 @@ double EarlyExitTrainer::report(const std::vector<double>& figures) {
   for (size_t exit = 0; exit < exits; ++exit) {
     const double left = figures[nodes + exit], correct = figures[nodes + exits + exit];
     double sent = 0;
-    for (const Rank rank : tiers_.ranks_of(exit)) sent += figures[static_cast<size_t>(rank)];
+    for (const Rank rank : exit == 0 ? tiers_.devices_and_aggregator() : tiers_.ranks_of(exit))
+      sent += figures[static_cast<size_t>(rank)];
     right += correct;
     bytes += sent;
     table.rows.push_back({static_cast<double>(exit), exit + 1 < exits ? thresholds_[exit] : 1.0,
@@ -126,6 +135,12 @@ double EarlyExitTrainer::report(const std::vector<double>& figures) {
     recorder.figure(name + "_exit_accuracy_of_all", figures[nodes + 2 * exits + exit] / count);
   }
   recorder.table("exits", std::move(table));
+  if (tiers_.views) {
+    double sent = 0;
+    for (const Rank rank : tiers_.ranks_of(0)) sent += figures[static_cast<size_t>(rank)];
+    recorder.figure("each_device_bytes_per_sample",
+                    sent / count / static_cast<double>(tiers_.devices));
+  }
   recorder.figure("exit_accuracy", right / count);
   recorder.figure("exit_bytes_per_sample", bytes / count);
   recorder.figure("cloud_only_bytes_per_sample", tiers_.cloud_only_bytes());

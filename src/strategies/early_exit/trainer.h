@@ -1,9 +1,10 @@
 // One node's part in training an early-exit network and in measuring it.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "strategies/early_exit/tier_worker.h"
+#include "strategies/early_exit/exit_node.h"
 #include "strategies/step_loop.h"
 
 namespace tutti {
@@ -15,7 +16,8 @@ class EarlyExitTrainer : public StepTaker {
   double take_step(const Batches& batches, const StepAhead& next) override;
   // Accuracy with samples leaving early; chooses the thresholds if the settings leave them open.
   Quality validate(Tag tag) override;
-  void gather_parameters() { worker_.gather_parameters(); }
+  // Brings all parameters to rank 0, those of the exits as what the run keeps.
+  void gather_parameters();
   // Accuracy on the test samples, each of which goes as far as it must. Rank 0 knows it, and leaves
   // figures of it in its record.
   double test();
@@ -27,7 +29,7 @@ class EarlyExitTrainer : public StepTaker {
   Context& context_;
   const Tiers tiers_;
   const EarlyExitConfig& config_;
-  TierWorker worker_;
+  std::unique_ptr<ExitNode> node_;
   std::vector<double> thresholds_;
 };
 

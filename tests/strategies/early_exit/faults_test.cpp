@@ -29,13 +29,19 @@ Settings three_tiers() {
           "cluster.detect=0.05"};
 }
 
-TEST(EarlyExitFaults, EverySurvivorNamesThePeer) {
-  for (const int64_t victim : {0, 1, 2, 3}) {
-    Job job = load_job("", three_tiers());
+// Two devices that see a part each, their aggregator, edge and cloud.
+Settings parts_and_tiers() {
+  return three_tiers() + Settings{"strategy.views=parts", "strategy.cuts=[2, 4]",
+                                  "strategy.fuse_scores=concat", "cluster.workers=5"};
+}
+
+void expect_the_peer_named(const Settings& settings, int64_t nodes) {
+  for (int64_t victim = 0; victim < nodes; ++victim) {
+    Job job = load_job("", settings);
     job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost) << victim;
-    for (int64_t rank = 0; rank < 4; ++rank) {
+    for (int64_t rank = 0; rank < nodes; ++rank) {
       const NodeOutcome& outcome = record.outcomes[static_cast<size_t>(rank)];
       if (rank == victim) continue;
       EXPECT_EQ(outcome.lost_peer, victim) << outcome.error;
@@ -44,9 +50,19 @@ TEST(EarlyExitFaults, EverySurvivorNamesThePeer) {
   }
 }
 
+TEST(EarlyExitFaults, EverySurvivorNamesThePeer) { expect_the_peer_named(three_tiers(), 4); }
+
+TEST(EarlyExitFaults, EverySurvivorOfThoseThatSeePartsNamesThePeer) {
+  expect_the_peer_named(parts_and_tiers(), 5);
+}
+
 // At any time: while it trains, measures or answers.
 TEST(EarlyExitFaults, RandomFaultsEndInAStatedOutcome) {
   expect_stated_outcomes(60, 0.12, 10, [](Random&) { return load_job("", three_tiers()); });
+}
+
+TEST(EarlyExitFaults, RandomFaultsOfThoseThatSeePartsEndInAStatedOutcome) {
+  expect_stated_outcomes(60, 0.12, 10, [](Random&) { return load_job("", parts_and_tiers()); });
 }
 
 }  // namespace
