@@ -5,16 +5,24 @@
 namespace tutti {
 
 Diary::Diary(const Stage& stage, const std::string& metric)
-    : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind, stage.total_steps,
+    : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind,
+                {.steps = stage.total_steps,
+                 .samples = stage.total_samples,
+                 .steps_before = stage.resumed.steps,
+                 .samples_before = stage.resumed.samples,
+                 .in_step = stage.job.strategy->taxonomy().timing == "synchronous"},
                 metric),
-      data_s_(stage.data_s) {
+      data_s_(stage.data_s),
+      steps_before_(stage.resumed.steps) {
   if (stage.folder.empty()) return;
   steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
   evaluations_.emplace(stage.folder + "/evaluations.csv",
                        "step,time_s,epoch,samples,loss,quality\n");
 }
 
-void Diary::step(const StepRow& row) {
+void Diary::step(const StepRow& own) {
+  StepRow row = own;
+  row.step += steps_before_;
   if (steps_)
     steps_->append(
         fmt::format("{},{},{},{},{}\n", row.step, row.time_s + data_s_, row.loss, row.rate,

@@ -175,8 +175,8 @@ struct Setting {
 // All that takes time before the first node is there. Throws InterruptedError between its parts,
 // which do not look at `stop` themselves.
 Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string>& roles,
-               const LaunchOptions& options, const std::string& folder, double data_s,
-               const std::atomic<bool>& stop) {
+               const LaunchOptions& options, const std::string& folder, const Resumed& resumed,
+               double data_s, const std::atomic<bool>& stop) {
   const auto& [data, architecture] = prepared;
   leave_if(stop);
   const MakeModel make_model =
@@ -187,6 +187,7 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
                                           : static_cast<int>(most_threads(job.cluster)));
   leave_if(stop);
   const int64_t total_steps = predicted_steps(job, data);
+  const int64_t total_samples = predicted_samples(job, data);
   leave_if(stop);
   const double memory_bytes = predicted_memory_bytes(job, architecture, data.splits.train.size());
   leave_if(stop);
@@ -199,6 +200,8 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
                 .folder = folder,
                 .progress = options.progress,
                 .total_steps = total_steps,
+                .total_samples = total_samples,
+                .resumed = resumed,
                 .data_s = data_s,
                 .predicted_memory_bytes = memory_bytes},
           make_fabric(job.cluster, roles, job.task.seed, recruiting)};
@@ -211,7 +214,7 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   const auto start = std::chrono::steady_clock::now();
   std::optional<Setting> setting;
   try {
-    setting.emplace(set_up(job, prepared, roles, options, record.folder,
+    setting.emplace(set_up(job, prepared, roles, options, record.folder, record.resumed,
                            record.virtual_clock ? 0 : record.data_s, stop));
   } catch (const InterruptedError&) {
     record.outcomes = nothing_started(roles.size());
@@ -242,8 +245,13 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
     record.chance = 1 / static_cast<double>(std::max<int64_t>(1, prepared.data.dataset->classes()));
   record.validation_samples = prepared.data.splits.validation.size();
   record.unscaled = prepared.data.spread && !prepared.data.spread->standardised;
+  // Before there is a folder: who cannot go on leaves none.
+  record.resumed = job.strategy->resumed(
+      {job.task, job.cluster, job.optimizer, prepared.architecture}, prepared.data);
+  RunFolder folder;  // locked until the record is written
   if (options.keep_files) {
-    record.folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
+    folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
+    record.folder = folder.path;
     write_file(record.folder + "/job.toml", resolved_toml(job));
   }
   const auto start = std::chrono::steady_clock::now();

@@ -339,7 +339,9 @@ class Participant {
       return std::make_exception_ptr(
           FabricError(error.kind(), error.peer(),
                       fmt::format("rank {} at step {}: {}", node_.endpoint().rank(),
-                                  recorder_.steps().size() + 1, error.what())));
+                                  static_cast<size_t>(stage_.resumed.steps) +
+                                      recorder_.steps().size() + 1,
+                                  error.what())));
     } catch (...) {
       return std::current_exception();
     }

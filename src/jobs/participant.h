@@ -19,6 +19,8 @@ struct Stage {
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
   int64_t total_steps = 0;
+  int64_t total_samples = 0;  // 0: not known
+  Resumed resumed = {};       // what of it another run has done
   double data_s = 0;  // that reading the data took, where the clock of training counts it
   double predicted_memory_bytes = 0;  // of a worker: what a simulated one is said to use
 };

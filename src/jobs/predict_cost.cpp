@@ -88,4 +88,21 @@ int64_t predicted_steps(const Job& job, const Data& data) {
   return job.task.max_steps > 0 ? std::min(steps, job.task.max_steps) : steps;
 }
 
+int64_t predicted_samples(const Job& job, const Data& data) {
+  const size_t count = data.splits.train.size();
+  if (job.strategy->steps(job.task, data) > 0 ||
+      job.strategy->samples_per_step(job.task, job.cluster, count) > 0)
+    return 0;
+  const Schedule schedule(job.optimizer, job.task.global_batch, job.task.epochs);
+  const auto samples = static_cast<int64_t>(count);
+  int64_t total = 0, left = predicted_steps(job, data);
+  for (int64_t epoch = 0; epoch < job.task.epochs && left > 0; ++epoch) {
+    const int64_t batch = std::clamp<int64_t>(schedule.global_batch(epoch), 1, samples);
+    const int64_t steps = (samples + batch - 1) / batch;
+    total += std::min(samples, left * batch);  // the last batch of an epoch may be smaller
+    left -= steps;
+  }
+  return total;
+}
+
 }  // namespace tutti

@@ -24,5 +24,7 @@ std::optional<Shortage> shortage_of_memory(const Job& job, const Architecture& a
 double machine_memory_bytes();
 
 int64_t predicted_steps(const Job& job, const Data& data);
+// That all these steps take together; 0: it does not follow from the batches.
+int64_t predicted_samples(const Job& job, const Data& data);
 
 }  // namespace tutti

@@ -53,14 +53,25 @@ std::optional<size_t> terminal_columns(int fd) {
   return size.ws_col;
 }
 
-Progress::Progress(ProgressStyle style, std::string title, int64_t total_steps, std::string metric)
+Progress::Progress(ProgressStyle style, std::string title, Course course, std::string metric)
     : style_(style),
       title_(std::move(title)),
-      total_steps_(total_steps),
+      course_(course),
       metric_(std::move(metric)),
       started_s_(wall_s()),
       due_s_(started_s_ +
-             (style == ProgressStyle::kLines ? kFirstLineAfter_s : interval_s(style))) {}
+             (style == ProgressStyle::kLines ? kFirstLineAfter_s : interval_s(style))) {
+  last_.step = course.steps_before;
+  last_.samples = course.samples_before;
+}
+
+// Where workers go at a pace of their own, or steps do without the late ones, the first worker
+// takes more or fewer steps than the run has batches. The samples of all workers tell then.
+int64_t Progress::position(const StepRow& row) const {
+  if (course_.samples <= 0 || (course_.in_step && row.step <= course_.steps)) return row.step;
+  const double share = static_cast<double>(row.samples) / static_cast<double>(course_.samples);
+  return std::lround(std::min(1.0, share) * static_cast<double>(course_.steps));
+}
 
 void Progress::step(const StepRow& row) {
   last_ = row;
@@ -84,14 +95,15 @@ void Progress::evaluation(const EvaluationRow& row) {
 // still too long is cut, because a line that wraps cannot be overwritten.
 std::string Progress::line_of(const StepRow& row, size_t columns) const {
   const double elapsed = wall_s() - started_s_;
-  const double left = row.step > 0 ? elapsed / static_cast<double>(row.step) *
-                                         static_cast<double>(total_steps_ - row.step)
-                                   : 0;
-  const std::string step = fmt::format("step {}/{}, ", row.step, total_steps_);
+  const int64_t at = position(row), done = at - course_.steps_before;
+  const double left =
+      done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(course_.steps - at) : 0;
+  const std::string step = fmt::format("step {}/{}, ", at, course_.steps);
   std::string learnt = fmt::format("loss {:.3f}, ", row.loss);
   if (quality_ >= 0) learnt += fmt::format("{} {:.4f}, ", metric_, quality_);
-  const std::string rate = fmt::format(
-      "{:.0f} samples/s, ", elapsed > 0 ? static_cast<double>(row.samples) / elapsed : 0);
+  const auto samples = static_cast<double>(row.samples - course_.samples_before);
+  const std::string rate =
+      fmt::format("{:.0f} samples/s, ", elapsed > 0 ? samples / elapsed : 0);
   const std::string rest = fmt::format("{:.0f} s left", left);
   for (const std::string& line : {fmt::format("{}: {}{}{}{}", title_, step, learnt, rate, rest),
                                   fmt::format("{}{}{}{}", step, learnt, rate, rest),
@@ -116,7 +128,7 @@ void Progress::print_json(const StepRow& row) {
     return std::isfinite(value) ? fmt::format("{}", value) : "null";
   };
   tell(fmt::format("{{\"step\":{},\"total\":{},\"time_s\":{},\"loss\":{},\"quality\":{}}}\n",
-                   row.step, total_steps_, number(row.time_s), number(row.loss),
+                   position(row), course_.steps, number(row.time_s), number(row.loss),
                    quality_ >= 0 ? number(quality_) : "null"));
 }
 

@@ -20,9 +20,16 @@ std::optional<size_t> terminal_columns(int fd);
 
 enum class ProgressStyle { kNone, kLines, kLive, kJson };
 
+// How long a run is, and where it begins.
+struct Course {
+  int64_t steps = 0, samples = 0;  // in all; 0 samples: not known
+  int64_t steps_before = 0, samples_before = 0;  // of the run that this one goes on from
+  bool in_step = true;  // what the first worker counts are the steps of the run
+};
+
 class Progress {
  public:
-  Progress(ProgressStyle style, std::string title, int64_t total_steps, std::string metric);
+  Progress(ProgressStyle style, std::string title, Course course, std::string metric);
   void step(const StepRow& row);
   void evaluation(const EvaluationRow& row);
   void end();  // leaves the terminal on a line of its own
@@ -31,10 +38,12 @@ class Progress {
   void print(const StepRow& row);
   std::string line_of(const StepRow& row, size_t columns) const;
   void print_json(const StepRow& row);
+  // At which of the steps of the run all workers are together.
+  int64_t position(const StepRow& row) const;
 
   ProgressStyle style_;
   std::string title_;
-  int64_t total_steps_;
+  Course course_;
   std::string metric_;
   double started_s_;
   double due_s_;  // when the next line may come

@@ -88,7 +88,7 @@ void write_file(const std::string& path, std::string_view content) {
   }
 }
 
-std::string create_run_folder(const std::string& path, const std::string& name) {
+RunFolder create_run_folder(const std::string& path, const std::string& name) {
   std::string folder = path;
   std::error_code failed;
   if (folder.empty()) {
@@ -99,16 +99,22 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
     for (int i = 2; fs::exists(folder, failed); ++i)
       folder = fmt::format("runs/{}-{}-{}", name, stamp, i);
   }
-  if (fs::exists(fs::path(folder) / "run.json", failed))
-    throw ConfigError("--out", fmt::format("{}: already holds a run; choose another folder or "
-                                           "remove it",
-                                           folder));
+  const auto refuse_run = [&] {
+    std::error_code unknown;
+    if (fs::exists(fs::path(folder) / "run.json", unknown))
+      throw ConfigError("--out", fmt::format("{}: already holds a run; choose another folder or "
+                                             "remove it",
+                                             folder));
+  };
+  refuse_run();
   fs::create_directories(folder, failed);
   if (failed || access(folder.c_str(), W_OK) != 0)
     throw ConfigError("--out",
                       fmt::format("{}: the folder of the run cannot be written: {}; name one with "
                                   "--out where you may write",
                                   folder, failed ? failed.message() : std::strerror(errno)));
+  FolderLock lock(folder);
+  refuse_run();  // of whoever had the folder until now
   // Of a run that was killed: what is half written, and logs, which are only ever added to.
   remove_leftovers(folder);
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
@@ -116,7 +122,7 @@ std::string create_run_folder(const std::string& path, const std::string& name) 
     std::error_code kept;
     if (file.starts_with("node-") && file.ends_with(".log")) fs::remove(entry.path(), kept);
   }
-  return folder;
+  return {folder, std::move(lock)};
 }
 
 void append_to_file(const std::string& path, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/folder_lock.h"
 #include "core/log.h"
 #include "strategies/recorder.h"
 
@@ -17,9 +18,14 @@ std::string read_file(const std::string& path);
 // file is written as it is, and "-" and standard output by any other name go to standard output.
 void write_file(const std::string& path, std::string_view content);
 
-// Creates `path` for a new run, or "runs/<name>-<time>" when it is empty; returns it. Throws
-// ConfigError when it cannot be written or already holds a run.
-std::string create_run_folder(const std::string& path, const std::string& name);
+// A folder that nobody else writes a run into meanwhile.
+struct RunFolder {
+  std::string path;
+  FolderLock lock;
+};
+// Creates `path` for a new run, or "runs/<name>-<time>" when it is empty. Throws ConfigError when
+// it cannot be written, already holds a run, or another process is at work in it.
+RunFolder create_run_folder(const std::string& path, const std::string& name);
 
 // Adds to the end of a file and closes it again: a thousand nodes in one process have more logs
 // than it may have open files. Throws DataError.

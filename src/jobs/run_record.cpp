@@ -83,9 +83,20 @@ double utilisation(const RunRecord& record) {
   return total > 0 ? busy / total : 0;
 }
 
+// In all, with those of the run that it went on from.
+double total_steps(const RunRecord& record) {
+  return static_cast<double>(record.resumed.steps) +
+         largest(record.nodes, [](const NodeReport& n) { return static_cast<double>(n.steps); });
+}
+double total_samples(const RunRecord& record) {
+  return std::max(static_cast<double>(record.resumed.samples), largest(record.nodes, [](auto& n) {
+                    return static_cast<double>(n.samples);
+                  }));
+}
+
+// Of this run alone, as is its time.
 double samples_per_second(const RunRecord& record) {
-  const double samples =
-      largest(record.nodes, [](const NodeReport& n) { return static_cast<double>(n.samples); });
+  const double samples = total_samples(record) - static_cast<double>(record.resumed.samples);
   const double seconds = largest(record.nodes, [](const NodeReport& n) { return n.total_s; });
   return seconds > 0 ? samples / seconds : 0;
 }
@@ -125,8 +136,8 @@ json to_json(const RunRecord& record, Job& job) {
       {"peak_memory_bytes",
        largest(record.nodes, [](const NodeReport& n) { return n.peak_memory_bytes; })},
       {"utilisation", utilisation(record)},
-      {"steps", largest(record.nodes, [](const NodeReport& n) { return double(n.steps); })},
-      {"samples", largest(record.nodes, [](const NodeReport& n) { return double(n.samples); })},
+      {"steps", total_steps(record)},
+      {"samples", total_samples(record)},
       {"steps_to_target", quality.reached ? json(quality.at_target.step) : json()},
       {"samples_to_target", quality.reached ? json(quality.at_target.samples) : json()},
       {"samples_per_s", samples_per_second(record)},
@@ -157,6 +168,8 @@ json to_json(const RunRecord& record, Job& job) {
       {"folder", record.folder}};
   for (const char* count : {"steps", "samples", "bytes_sent", "messages"})
     result[count] = static_cast<uint64_t>(result[count].get<double>());
+  if (record.resumed.steps > 0)
+    result["resumed"] = {{"steps", record.resumed.steps}, {"samples", record.resumed.samples}};
   if (!record.error.empty()) result["error"] = record.error;
   if (!record.task.empty()) result["task"] = json::parse(record.task);
   return result;
@@ -178,6 +191,9 @@ std::string summary(const RunRecord& record, Job& job) {
     for (const int rank : lost_nodes(record))
       text += fmt::format("lost      rank {}; the others went on without it\n", rank);
   text += quality_text(record, job, quality);
+  if (record.resumed.steps > 0)
+    text += fmt::format("resumed   at step {} of {}; time and speed are of the steps since then\n",
+                        record.resumed.steps, total_steps(record));
   if (!record.nodes.empty()) {
     const json time = time_json(record, quality);
     text += fmt::format(

@@ -33,6 +33,7 @@ struct RunRecord {
   std::string energy_method;
   Figure co2e;                    // grams
   Figure cost;                    // in the currency of the job
+  Resumed resumed;                // what an earlier run had done: the reports are of this one
   std::vector<NodeReport> nodes;  // those that reported
   std::vector<NodeOutcome> outcomes;
 };

@@ -118,6 +118,8 @@ double Strategy::samples_per_step(const TaskConfig&, const ClusterConfig&, size_
 
 int64_t Strategy::steps(const TaskConfig&, const Data&) const { return 0; }
 
+Resumed Strategy::resumed(const Plan&, const Data&) const { return {}; }
+
 std::string Strategy::equivalence(const TaskConfig&) const { return ""; }
 
 bool Strategy::goes_on_without(std::string_view, Rank) const { return false; }

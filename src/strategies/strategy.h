@@ -96,6 +96,11 @@ struct SharedMemory {
   std::span<float> gradients;
 };
 
+// What a run has done already when it goes on from where another one ended.
+struct Resumed {
+  int64_t steps = 0, samples = 0;  // of all workers; none: it begins anew
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -155,6 +160,9 @@ class Strategy {
   // not that of such a run. Nullptr where nothing is kept.
   virtual std::unique_ptr<Answerer> answerer(const Plan& plan, Model& model,
                                              const Attachment& attachment) const;
+  // Where the run begins that its settings ask for. Throws DataError when it cannot go on from what
+  // they name, or when that is of another run: of other data, or with other settings that matter.
+  virtual Resumed resumed(const Plan& plan, const Data& data) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not
   // change.
   virtual void run(Context& context) const = 0;

@@ -1,12 +1,7 @@
 #include "testbed/comparison_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -85,19 +80,11 @@ ComparisonFolder::ComparisonFolder(const std::string& path, const std::string& n
   }
 }
 
-ComparisonFolder::~ComparisonFolder() {
-  if (lock_ >= 0) close(lock_);
-}
-
 void ComparisonFolder::open(const ComparisonSettings& settings) {
   const std::string plan = path_ + "/comparison.json";
   const bool there = fs::exists(plan);
   fs::create_directories(path_);
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0)
-    throw ConfigError("--out", errno == EWOULDBLOCK
-                                   ? fmt::format("{}: another tutti is at work in it", path_)
-                                   : fmt::format("{}: {}", path_, std::strerror(errno)));
+  lock_ = FolderLock(path_);
   for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
     if (is_leftover(entry))
       fs::remove(entry.path());

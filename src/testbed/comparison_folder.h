@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "core/folder_lock.h"
 #include "testbed/run_files.h"
 
 namespace tutti {
@@ -27,9 +28,6 @@ class ComparisonFolder {
   // when somebody else is at work in it.
   ComparisonFolder(const std::string& path, const std::string& name,
                    const ComparisonSettings& settings);
-  ~ComparisonFolder();
-  ComparisonFolder(const ComparisonFolder&) = delete;
-  ComparisonFolder& operator=(const ComparisonFolder&) = delete;
 
   const std::string& path() const { return path_; }
   std::string run(const std::string& name) const { return path_ + "/runs/" + name; }
@@ -45,7 +43,7 @@ class ComparisonFolder {
   void open(const ComparisonSettings& settings);
 
   std::string path_;
-  int lock_ = -1;
+  FolderLock lock_;
 };
 
 }  // namespace tutti

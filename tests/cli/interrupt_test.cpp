@@ -195,5 +195,22 @@ TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
   }
 }
 
+// Two programs that write one run would mix its files; the second leaves those of the first alone.
+TEST(RunFolder, IsWrittenByOneRunAtATime) {
+  TemporaryFolder folder;
+  write_text(folder / "endless.toml", endless_job());
+  const Arguments train = {"train", "endless.toml", "--out", "run", "--quiet"};
+  Subprocess first(train, {.folder = folder.path()});
+  ASSERT_TRUE(eventually([&] { return evaluations_in(folder / "run") > 0; }, 30));
+  const Ended second = run_tutti(train, {.folder = folder.path()});
+  EXPECT_EQ(second.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(second.err, "run: another tutti is at work in it")) << second.err;
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/node-0.log"));
+  first.signal(SIGINT);
+  EXPECT_EQ(first.wait(kSoonS).exit_code, kExitInterrupted);
+  EXPECT_EQ(json_in(folder / "run/run.json")["status"], "interrupted");
+  EXPECT_GT(evaluations_in(folder / "run"), 0u);
+}
+
 }  // namespace
 }  // namespace tutti

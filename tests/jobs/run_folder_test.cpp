@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <future>
 #include <iostream>
+#include <optional>
 
 #include "core/error.h"
 #include "tests/support/jobs.h"
@@ -107,6 +108,17 @@ TEST(WriteFile, WhatCannotBeWrittenIsNamedAndLeavesNothing) {
     EXPECT_TRUE(problem(name).starts_with(folder / name + ": cannot be written: ")) << name;
   EXPECT_TRUE(fs::is_empty(folder / "directory"));
   EXPECT_EQ(entries_of(folder), 1u);
+}
+
+TEST(RunFolders, AreLockedUntilTheRunHasEnded) {
+  const TemporaryFolder folder;
+  std::optional<RunFolder> first = create_run_folder(folder / "run", "name");
+  write_file(folder / "run/node-0.log", "of the first");
+  EXPECT_THROW(create_run_folder(folder / "run", "name"), ConfigError);
+  EXPECT_EQ(read_file(folder / "run/node-0.log"), "of the first");
+  first.reset();  // it was killed: there is no run.json
+  EXPECT_EQ(create_run_folder(folder / "run", "name").path, folder / "run");
+  EXPECT_FALSE(fs::exists(folder / "run/node-0.log"));
 }
 
 }  // namespace

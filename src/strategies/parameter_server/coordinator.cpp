@@ -42,12 +42,15 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   return evaluator_.active() && !lockstep;
 }
 
-void Coordinator::begin_evaluation(bool blocking, size_t workers) {
-  // An update is a step where one batch makes it, the late workers' parts included.
+// An update is a step where one batch makes it, the late workers' parts included.
+int64_t Coordinator::step(int64_t version) const {
   const bool one_batch = consistency_.collects() && pull_every_ == 1;
-  const auto step = one_batch ? version_ : int64_t{std::lround(steps_)};
+  return one_batch ? version : int64_t{std::lround(steps_)};
+}
+
+void Coordinator::begin_evaluation(bool blocking, size_t workers) {
   evaluator_.begin(context_.data.splits.validation.size(), workers, blocking,
-                   {.step = step, .epoch = progress_, .samples = samples_});
+                   {.step = step(version_), .epoch = progress_, .samples = samples_});
   measured_version_ = version_;
   finish_evaluation();
 }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/layout.h"
 #include "strategies/parameter_server/row_worker.h"
+#include "strategies/parameter_server/run_settings.h"
 #include "strategies/parameter_server/server_node.h"
 #include "strategies/parameter_server/shared_memory.h"
+#include "strategies/parameter_server/snapshot.h"
 #include "strategies/parameter_server/worker.h"
 #include "strategies/synchronous.h"
 
@@ -128,6 +131,24 @@ class ParameterServer : public Strategy {
     most.extra_memory +=
         copies * static_cast<double>(largest) * sizeof(float);  // what is passed on
     return most;
+  }
+
+  Resumed resumed(const Plan& plan, const Data& data) const override {
+    if (config_.resume.empty() || plan.cluster.cost_only) return {};
+    const Log unused;  // the servers choose again, and say in their logs why
+    const int64_t version =
+        ps::newest_snapshot(config_.resume, static_cast<int>(ps::shards_of(config_)), unused);
+    const std::string path = ps::snapshot_path(config_.resume, 0, version);
+    const ps::Snapshot snapshot = ps::read_snapshot(path);
+    const std::string changed = ps::difference(
+        ps::settings_in(snapshot.settings),
+        ps::run_settings(plan.task, plan.optimizer, plan.cluster, config_, data));
+    if (!changed.empty())
+      throw DataError(
+          fmt::format("{}: is of a run with other settings: {}; go on with those of that run "
+                      "({}/job.toml has them), or begin anew without strategy.resume",
+                      path, changed, config_.resume));
+    return {snapshot.info.steps, snapshot.info.samples};
   }
 
   SharedMemory share(Node& node, const Plan& plan, Log& log) const override {

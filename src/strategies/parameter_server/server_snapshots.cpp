@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "strategies/parameter_server/run_settings.h"
 #include "strategies/parameter_server/server.h"
 #include "strategies/parameter_server/snapshot.h"
 
@@ -31,7 +32,12 @@ void Server::take_snapshot() {
                           .elements = shard_.rows() ? shard_.rows()->table().size() : elements(),
                           .version = version_,
                           .samples = samples_,
-                          .optimizer_steps = shard_.optimizer_steps()};
+                          .optimizer_steps = shard_.optimizer_steps(),
+                          .steps = coordinates() ? coordinator_->step(version_) : 0};
+  // Once: to read all samples for it takes time.
+  if (coordinates() && settings_.empty())
+    settings_ = to_text(run_settings(context_.task, context_.optimizer, context_.cluster, config_,
+                                     context_.data));
   std::vector<std::span<const std::byte>> parts;
   Buffer<float> rows;
   if (shard_.rows()) {
@@ -43,7 +49,7 @@ void Server::take_snapshot() {
     parts.push_back(bytes_of(std::span<const float>(part)));
   const std::vector<int64_t> saved = coordinates() ? coordinator_->save() : std::vector<int64_t>();
   parts.push_back(bytes_of(std::span<const int64_t>(saved)));
-  write_snapshot(context_.folder, info, parts);
+  write_snapshot(context_.folder, info, settings_, parts);
   local_.count("snapshots");
 }
 

@@ -21,13 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kSnapshotMagic = 0x3150414e53535054;  // "TPSSNAP1"
+constexpr uint64_t kSnapshotMagic = 0x3250414e53535054;  // "TPSSNAP2"
+constexpr uint64_t kFirstMagic = 0x3150414e53535054;     // "TPSSNAP1": without settings
 constexpr size_t kKept = 2;
 
 struct Header {
   uint64_t magic = kSnapshotMagic;
   uint64_t checksum = 0;  // of the rest of the header and of the content
-  uint64_t bytes = 0;     // of the content
+  uint64_t bytes = 0;     // of the settings and the content
+  uint64_t settings = 0;  // bytes of them alone; they come first
   SnapshotInfo info;
 };
 static_assert(std::is_trivially_copyable_v<Header>);
@@ -95,18 +97,22 @@ std::string snapshot_path(const std::string& run_folder, int shard, int64_t vers
 }
 
 void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
+                    const std::string& settings,
                     std::span<const std::span<const std::byte>> parts) {
   const std::string path = snapshot_path(run_folder, info.shard, info.version);
   fs::create_directories(folder_of(run_folder));
   Header header;
   header.info = info;
+  header.bytes = header.settings = settings.size();
   for (const auto part : parts) header.bytes += part.size();
   Checksum checksum;
   checksum.add(checked_part(header));
+  checksum.add(std::as_bytes(std::span(settings)));
   for (const auto part : parts) checksum.add(part);
   header.checksum = checksum.value();
   WholeFile file(path);
   file.write(std::as_bytes(std::span<const Header>(&header, 1)));
+  file.write(std::as_bytes(std::span(settings)));
   for (const auto part : parts) file.write(part);
   file.sync();
   file.publish();
@@ -120,17 +126,28 @@ Snapshot read_snapshot(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   Header header;
-  if (std::fread(&header, sizeof(header), 1, file.get()) != 1 || header.magic != kSnapshotMagic)
+  const size_t count = std::fread(&header, 1, sizeof(header), file.get());
+  if (count >= sizeof(header.magic) && header.magic == kFirstMagic)
+    throw DataError(
+        fmt::format("{}: was written by an earlier version of tutti, whose snapshots do not tell "
+                    "the settings of their run; go on with that version, or begin anew",
+                    path));
+  if (count != sizeof(header) || header.magic != kSnapshotMagic)
     throw DataError(fmt::format("{}: is no snapshot", path));
   const uint64_t size = fs::file_size(path);
-  if (size != sizeof(header) + header.bytes)
+  if (size - sizeof(header) != header.bytes || header.settings > header.bytes)
     throw DataError(fmt::format("{}: has {} bytes instead of {}: it was cut off", path, size,
                                 sizeof(header) + header.bytes));
-  Snapshot snapshot{header.info, std::vector<std::byte>(header.bytes)};
-  if (std::fread(snapshot.content.data(), 1, header.bytes, file.get()) != header.bytes)
+  Snapshot snapshot{header.info, std::string(header.settings, ' '),
+                    std::vector<std::byte>(header.bytes - header.settings)};
+  const auto read = [&](auto& into) {
+    return std::fread(into.data(), 1, into.size(), file.get()) == into.size();
+  };
+  if (!read(snapshot.settings) || !read(snapshot.content))
     throw DataError(fmt::format("{}: cannot be read to its end", path));
   Checksum checksum;
   checksum.add(checked_part(header));
+  checksum.add(std::as_bytes(std::span(snapshot.settings)));
   checksum.add(snapshot.content);
   if (checksum.value() != header.checksum)
     throw DataError(fmt::format("{}: is damaged: its checksum differs", path));

@@ -2,7 +2,8 @@
 //
 // A file gets its name when it is whole, and has its size and a checksum in it, so that a reader
 // takes all of it or none. The last two of each shard are kept: a set is usable only
-// when every shard has one of the same update.
+// when every shard has one of the same update. That of the first shard also tells the settings of
+// its run.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +21,19 @@ struct SnapshotInfo {
   int64_t version = 0;    // updates in them
   int64_t samples = 0;    // of all workers, in them
   int64_t optimizer_steps = 0;
+  int64_t steps = 0;  // of the run, in them; of the first shard
 };
 
 struct Snapshot {
   SnapshotInfo info;
+  std::string settings;            // of the run (run_settings.h); of the first shard
   std::vector<std::byte> content;  // the parts, one after the other
 };
 
 // Writes the parts to the folder of snapshots of a run and removes the last but two. Throws
 // DataError.
 void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
-                    std::span<const std::span<const std::byte>> parts);
+                    const std::string& settings, std::span<const std::span<const std::byte>> parts);
 
 std::string snapshot_path(const std::string& run_folder, int shard, int64_t version);
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "tests/strategies/parameter_server/runs.h"
@@ -46,6 +47,16 @@ std::vector<std::string> files_of(const std::string& folder, int shard) {
   return files;
 }
 
+// Why a run with these settings does not begin; empty when it does.
+std::string why_refused(const Settings& settings) {
+  try {
+    const RunRecord record = run(settings);
+    return record.status == "done" ? "" : record.error;
+  } catch (const DataError& error) {
+    return error.what();
+  }
+}
+
 // With every kind of state: none, a velocity, two moments and the number of steps.
 TEST(Snapshots, GoOnToTheSameResultUnderBsp) {
   for (const std::string optimizer : {"sgd", "momentum", "adam"}) {
@@ -73,10 +84,9 @@ TEST(Snapshots, GoOnToTheSameResultUnderBsp) {
     EXPECT_EQ(counter(older, "resumed_at_update"), counter(again, "resumed_at_update") - 5);
     // Or none.
     fs::resize_file(files_of(folder / "lost", 1).front(), 100);
-    const RunRecord failed = run(resumed);
-    EXPECT_NE(failed.status, "done");
-    EXPECT_NE(failed.error.find("checksum"), std::string::npos) << failed.error;
-    EXPECT_NE(failed.error.find("cut off"), std::string::npos) << failed.error;
+    const std::string error = why_refused(resumed);
+    EXPECT_NE(error.find("checksum"), std::string::npos) << error;
+    EXPECT_NE(error.find("cut off"), std::string::npos) << error;
   }
 }
 
@@ -112,12 +122,79 @@ TEST(Snapshots, OfAnotherJobAreRefused) {
   const Settings resume = {"strategy.resume=" + (folder / "first")};
   for (const std::string change :
        {"task.data.features=8", "optimizer.kind=adam", "strategy.servers=3", "cluster.workers=2"}) {
-    const RunRecord record = run(snapshot_task("bsp") + resume + Settings{change});
-    EXPECT_NE(record.status, "done") << change;
-    EXPECT_NE(record.error.find("snapshot"), std::string::npos) << change << ": " << record.error;
+    const std::string error = why_refused(snapshot_task("bsp") + resume + Settings{change});
+    EXPECT_NE(error.find("snapshot"), std::string::npos) << change << ": " << error;
   }
-  const RunRecord none = run(snapshot_task("bsp") + Settings{"strategy.resume=/nonexistent"});
-  EXPECT_NE(none.error.find("/nonexistent"), std::string::npos) << none.error;
+  const std::string none =
+      why_refused(snapshot_task("bsp") + Settings{"strategy.resume=/nonexistent"});
+  EXPECT_NE(none.find("/nonexistent"), std::string::npos) << none;
+}
+
+// Settings of the same shape that give another result, and other data, are named, old and new.
+TEST(Snapshots, OfOtherSettingsAreRefusedByName) {
+  TemporaryFolder folder;
+  ASSERT_EQ(run(snapshot_task("asp"), folder / "first").status, "done");
+  const Settings resume = {"strategy.resume=" + (folder / "first")};
+  for (const auto& [change, named] : std::vector<std::pair<std::string, std::string>>{
+           {"task.seed=7", "task.seed 1 -> 7"},
+           {"task.seed=7", "samples of the data "},
+           {"optimizer.lr=0.2", "optimizer.lr 0.1 -> 0.2"},
+           {"task.global_batch=36", "task.global_batch 37 -> 36"},
+           {"task.data.noise=0.2", "task.data.noise 0.1 -> 0.2"},
+           {"task.data.validation=0.2", "split of the data "},
+           {"optimizer.schedule=cosine", "optimizer.schedule constant -> cosine"},
+           {"strategy.consistency=ssp", "strategy.consistency asp -> ssp"}}) {
+    const std::string error = why_refused(snapshot_task("asp") + resume + Settings{change});
+    EXPECT_NE(error.find(named), std::string::npos) << change << ": " << error;
+    EXPECT_NE(error.find("job.toml"), std::string::npos) << error;
+  }
+  // How long it goes on, and how often it measures, may change.
+  EXPECT_EQ(why_refused(snapshot_task("asp") + resume + Settings{"task.epochs=4"}), "");
+  EXPECT_EQ(why_refused(snapshot_task("asp") + resume + Settings{"task.eval_every=0.5"}), "");
+}
+
+// The books of a run that goes on: steps and samples of both runs, the speed of its own.
+TEST(Snapshots, TheRecordTellsWhatEachRunDid) {
+  for (const std::string consistency : {"bsp", "asp"}) {
+    TemporaryFolder folder;
+    const Settings settings = snapshot_task(consistency);
+    Job job = load_job("", settings);
+    const RunRecord whole = run(settings);
+    const nlohmann::json expected = to_json(whole, job);
+    EXPECT_FALSE(expected.contains("resumed"));
+    interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
+    const RunRecord again =
+        run(settings + Settings{"strategy.resume=" + (folder / "lost")}, folder / "again");
+    const nlohmann::json record = to_json(again, job);
+    ASSERT_TRUE(record.contains("resumed"));
+    const auto before = record["resumed"]["samples"].get<double>();
+    EXPECT_GT(before, 0.3 * expected["samples"].get<double>());
+    // As fast as the undisturbed one, and not as if it had done all by itself.
+    EXPECT_NEAR(record["samples_per_s"].get<double>() / expected["samples_per_s"].get<double>(), 1,
+                0.25);
+    EXPECT_NE(summary(again, job).find("resumed   at step "), std::string::npos);
+    if (consistency != "bsp") continue;
+    EXPECT_EQ(record["samples"], expected["samples"]);
+    EXPECT_EQ(record["steps"], expected["steps"]);
+    EXPECT_EQ(record["resumed"]["steps"], counter(again, "resumed_at_update"));
+    std::ifstream series(folder / "again/series.csv");
+    std::string line;
+    std::getline(series, line);
+    std::getline(series, line);
+    EXPECT_EQ(std::stoll(line), record["resumed"]["steps"].get<int64_t>() + 1);
+  }
+}
+
+// They do not tell the settings of their run.
+TEST(Snapshots, OfAnEarlierVersionAreRefusedWithWhatToDo) {
+  TemporaryFolder folder;
+  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, "done");
+  for (const std::string& path : files_of(folder / "first", 0))
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).write("TPSSNAP1", 8);
+  const std::string error =
+      why_refused(snapshot_task("bsp") + Settings{"strategy.resume=" + (folder / "first")});
+  EXPECT_NE(error.find("earlier version of tutti"), std::string::npos) << error;
+  EXPECT_NE(error.find("begin anew"), std::string::npos) << error;
 }
 
 TEST(Snapshots, OptimizersGoOnAsIfTheyHadNotStopped) {
