@@ -181,8 +181,8 @@ void require_same_data(const RunData& trained_on, const Job& job, const Data& da
   const bool other_samples = contents_fingerprint(*data.dataset) != trained_on.contents;
   if (!other_samples && split_fingerprint(data.splits) == trained_on.split) return;
   const std::vector<std::string> files = data_files(job.task.data, job.base_dir);
-  const std::string what =
-      files.empty() ? "task.data = " + job.task.data.kind : fmt::format("{}", fmt::join(files, ", "));
+  const std::string what = files.empty() ? "task.data = " + job.task.data.kind
+                                         : fmt::format("{}", fmt::join(files, ", "));
   throw DataError(fmt::format(
       "{}: {} that the run was trained on, so its test samples are not there; put the data of the "
       "run back, or give the samples to predict with --data",
