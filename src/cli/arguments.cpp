@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "jobs/recipes.h"
 
 namespace tutti {
@@ -39,7 +40,7 @@ Job job_of(const JobOptions& options, Notes notes) {
                      options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
   require_task(job, options.job);
   if (notes == Notes::kTold)
-    for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", text));
+    for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", printable(text)));
   return job;
 }
 

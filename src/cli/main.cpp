@@ -18,6 +18,8 @@
 #include "cli/process_setup.h"
 #include "cli/usage.h"
 #include "core/error.h"
+#include "core/printable.h"
+#include "core/whole_file.h"
 #include "fabric/outcome.h"
 #include "jobs/progress.h"
 #include "jobs/run_record.h"
@@ -46,7 +48,7 @@ void add_job(CLI::App* app, JobOptions& options) {
 }
 
 int report(const std::exception& error, int code) {
-  tell(fmt::format("tutti: {}\n", error.what()));
+  tell(fmt::format("tutti: {}\n", printable(error.what())));
   if (json_wanted) {
     nlohmann::json object = {{"error", error.what()}, {"exit_code", code}};
     if (const auto* config = dynamic_cast<const ConfigError*>(&error))
@@ -68,8 +70,8 @@ int finish_output(int code) {
 }
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 done (a missed target is said, not an error), 1 internal error, 2 bad job or "
-    "usage,\n3 diverged, 4 peer lost, 130 interrupted.";
+    "Exit codes: 0 done (a missed target is said, not an error), 1 internal error or a full "
+    "disk,\n2 bad job or usage, 3 diverged, 4 peer lost, 130 interrupted.";
 
 // A command of the program: its options are parsed into what `run` holds.
 struct Command {
@@ -283,6 +285,8 @@ int run_command(const std::function<int()>& run) {
     return run();
   } catch (const ConfigError& error) {
     return report(error, kExitBadJob);
+  } catch (const DiskError& error) {
+    return report(error, kExitInternal);
   } catch (const DataError& error) {
     return report(error, kExitBadJob);
   } catch (const InterruptedError& error) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "core/units.h"
 #include "testbed/record_check.h"
 #include "testbed/run_files.h"
@@ -31,7 +32,7 @@ json record_of(const std::string& folder) {
 std::string cell(const json& value, const char* format) {
   return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
 }
-std::string cell(const json& value) { return value.is_string() ? value.get<std::string>() : "-"; }
+std::string cell(const json& value) { return value.is_string() ? printable(value.get<std::string>()) : "-"; }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "jobs/launcher.h"
 
 namespace tutti {
@@ -30,11 +31,11 @@ int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   else
     std::cout << summary(record, job);
   if (record.exit_code != 0) {
-    tell(fmt::format("tutti: {}: {}\n", record.status, record.error));
+    tell(fmt::format("tutti: {}: {}\n", record.status, printable(record.error)));
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
       if (const std::string& error = record.outcomes[rank].error;
           !error.empty() && error != record.error && error != record.status)
-        tell(fmt::format("tutti:   {}\n", error));
+        tell(fmt::format("tutti:   {}\n", printable(error)));
   }
   return record.exit_code;
 }

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -42,6 +44,14 @@ pid_t writer_of(std::string_view name) {
 
 }  // namespace
 
+void throw_unwritable(const std::string& path, int reason) {
+  const std::string text = fmt::format("{}: cannot be written: {}", path, std::strerror(reason));
+  constexpr std::array kOfTheDisk = {ENOSPC, EDQUOT, EFBIG, EIO};
+  if (std::find(kOfTheDisk.begin(), kOfTheDisk.end(), reason) != kOfTheDisk.end())
+    throw DiskError(text);
+  throw DataError(text);
+}
+
 WholeFile::WholeFile(std::string path)
     : path_(std::move(path)), temporary_(fmt::format("{}.{}{}", path_, getpid(), kTemporary)) {
   // By this link a file without a name is given one.
@@ -59,7 +69,7 @@ WholeFile::~WholeFile() {
 }
 
 void WholeFile::fail(int error) const {
-  throw DataError(fmt::format("{}: cannot be written: {}", path_, std::strerror(error)));
+  throw_unwritable(path_, error);
 }
 
 void WholeFile::write(std::span<const std::byte> bytes) {

@@ -11,9 +11,21 @@
 #include <span>
 #include <string>
 
+#include "core/error.h"
+
 namespace tutti {
 
-// All of these throw DataError naming the path and the reason.
+// A disk that is full or broken: no mistake of a job or a command line, so the program ends with
+// another exit code than for a path that cannot be used.
+class DiskError : public DataError {
+ public:
+  using DataError::DataError;
+};
+
+// Throws DiskError or, where the path is at fault, DataError; with the reason, an errno.
+[[noreturn]] void throw_unwritable(const std::string& path, int reason);
+
+// All of these throw as throw_unwritable() does.
 class WholeFile {
  public:
   explicit WholeFile(std::string path);

@@ -3,6 +3,14 @@
 #include <fmt/format.h>
 
 namespace tutti {
+namespace {
+
+// Who waits for several peers, or for anybody, can blame none of them.
+std::string name_of(Rank rank, const char* nobody) {
+  return rank == kAnyRank ? nobody : fmt::format("rank {}", rank);
+}
+
+}  // namespace
 
 void throw_not_done(const Node& node, const Completion& completion) {
   using Kind = FabricError::Kind;
@@ -10,16 +18,21 @@ void throw_not_done(const Node& node, const Completion& completion) {
   switch (completion.state) {
     case State::kPeerLost:
       throw FabricError(Kind::kPeerLost, completion.peer,
-                        fmt::format("lost rank {} while waiting for {}", completion.peer, what));
+                        fmt::format("lost {} while waiting for {}",
+                                    name_of(completion.peer, "a peer"), what));
     case State::kTimedOut:
       throw FabricError(Kind::kTimedOut, completion.peer,
-                        fmt::format("rank {} sent nothing for {} s while waiting for {}; if it is "
-                                    "only slow, raise cluster.timeout",
-                                    completion.peer, node.timeout_s(), what));
+                        completion.peer == kAnyRank  // of several waits, none of which ended
+                            ? fmt::format("no rank sent anything for {} s; if they are only slow, "
+                                          "raise cluster.timeout",
+                                          node.timeout_s())
+                            : fmt::format("rank {} sent nothing for {} s while waiting for {}; if "
+                                          "it is only slow, raise cluster.timeout",
+                                          completion.peer, node.timeout_s(), what));
     case State::kTruncated:
       throw FabricError(Kind::kProtocol, completion.peer,
-                        fmt::format("rank {} sent {} bytes, more than expected, for {}",
-                                    completion.peer, completion.bytes, what));
+                        fmt::format("{} sent {} bytes, more than expected, for {}",
+                                    name_of(completion.peer, "a peer"), completion.bytes, what));
     case State::kDone:
     case State::kPending:
     case State::kCancelled:

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "core/error.h"
+#include "core/whole_file.h"
 
 namespace tutti {
 namespace {
@@ -52,6 +53,8 @@ NodeOutcome run_body(const Fabric::Body& body, Node& node) {
     outcome = failed(kExitDiverged, error);
   } catch (const ConfigError& error) {
     outcome = failed(kExitBadJob, error);
+  } catch (const DiskError& error) {
+    outcome = failed(kExitInternal, error);
   } catch (const DataError& error) {
     outcome = failed(kExitBadJob, error);
   } catch (const std::exception& error) {

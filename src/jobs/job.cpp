@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/units.h"
 #include "data/standardise.h"
 #include "jobs/predict_cost.h"
@@ -64,7 +65,11 @@ void validate(const Job& job, const Data& data) {
   if (job.name.empty() || job.name.find('/') != std::string::npos)
     throw ConfigError("name", fmt::format("name = \"{}\" becomes part of a folder's name: it must "
                                           "not be empty or contain a slash",
-                                          job.name));
+                                          printable(job.name)));
+  if (!is_one_line(job.name))
+    throw ConfigError("name", fmt::format("name = \"{}\" becomes part of a folder's name: it must "
+                                          "be one line without control characters",
+                                          printable(job.name)));
   validate_cluster(job.cluster, static_cast<int64_t>(job.strategy->roles(job.cluster).size()));
   const auto samples = static_cast<int64_t>(data.splits.train.size());
   if (job.cluster.workers > samples)

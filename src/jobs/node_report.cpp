@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace tutti {
 namespace {
@@ -122,7 +123,7 @@ NodeReport node_report(const std::string& text) {
   try {
     const json j = json::parse(text);
     r.rank = j.at("rank");
-    r.role = j.at("role");
+    r.role = printable(j.at("role").get<std::string>());
     r.total_s = j.at("total_s");
     r.compute_s = j.at("compute_s");
     r.communicate_s = j.at("communicate_s");
@@ -130,7 +131,7 @@ NodeReport node_report(const std::string& text) {
     r.wait_s = j.at("wait_s");
     r.cpu_s = j.at("cpu_s");
     r.joules = j.at("joules");
-    r.energy_method = j.at("energy_method");
+    r.energy_method = printable(j.at("energy_method").get<std::string>());
     r.peak_memory_bytes = j.at("peak_memory_bytes");
     r.reference_flops = j.at("reference_flops");
     r.bytes_sent = j.at("bytes_sent");
@@ -153,7 +154,7 @@ NodeReport node_report(const std::string& text) {
       for (const json& point : points)
         r.extra.series[name].points.emplace_back(point.at(0), number_or_nan(point.at(1)));
     for (const auto& [name, value] : j.at("extra").at("figures").items())
-      r.extra.figures[name] = number_or_nan(value);
+      r.extra.figures[printable(name)] = number_or_nan(value);
     for (const auto& [name, table] : j.at("extra").at("tables").items())
       r.extra.tables[name] = {table.at("columns").get<std::vector<std::string>>(),
                               table.at("rows").get<std::vector<std::vector<double>>>()};

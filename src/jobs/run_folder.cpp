@@ -84,7 +84,7 @@ void write_file(const std::string& path, std::string_view content) {
     file.write(std::as_bytes(std::span(content)));
     file.publish();
   } else if (!fill(path, content)) {
-    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    throw_unwritable(path, errno);
   }
 }
 
@@ -131,13 +131,13 @@ void append_to_file(const std::string& path, std::string_view text) {
   if (file && std::fwrite(text.data(), 1, text.size(), file) != text.size()) reason = errno;
   if (file && std::fclose(file) != 0 && reason == 0) reason = errno;
   if (reason != 0)
-    throw DataError(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
+    throw_unwritable(path, reason);
 }
 
 AppendFile::AppendFile(std::string path, std::string_view header)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
   if (!file_)
-    throw DataError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    throw_unwritable(path_, errno);
   append(header);
 }
 
@@ -145,12 +145,12 @@ AppendFile::~AppendFile() { std::fclose(file_); }
 
 void AppendFile::append(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file_) != text.size())
-    throw DataError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    throw_unwritable(path_, errno);
 }
 
 void AppendFile::flush() {
   if (std::fflush(file_) != 0)
-    throw DataError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    throw_unwritable(path_, errno);
 }
 
 }  // namespace tutti

@@ -78,14 +78,14 @@ TEST_F(Damage, ParametersThatAreNotThere) {
   EXPECT_TRUE(has(ended.err, "parameters.safetensors")) << ended.err;
 }
 
-// The parameters (about 1 MB) do not fit, the rest does.
+// A full disk is no mistake of the job. The parameters (about 1 MB) do not fit, the rest does.
 TEST_F(Damage, DiskFullAtTheEndOfTraining) {
   for (const std::string fabric : {"process", "virtual"}) {
     const Ended ended = run({"train", "job.toml", "--out", fabric, "--set", "task.model=mlp",
                              "--set", "task.model.hidden=[20000]", "--set",
                              "cluster.fabric=" + fabric, "--set", "task.max_steps=1"},
                             100'000);
-    EXPECT_EQ(ended.exit_code, kExitBadJob);
+    EXPECT_EQ(ended.exit_code, kExitInternal);
     EXPECT_TRUE(has(ended.err, "parameters.safetensors: cannot be written: File too large"))
         << ended.err;
     EXPECT_FALSE(std::filesystem::exists(folder_ / (fabric + "/parameters.safetensors")));
@@ -101,7 +101,7 @@ TEST_F(Damage, DiskFullDuringTraining) {
     const Ended ended = run({"train", "job.toml", "--out", out, "--quiet", "--set",
                              "task.epochs=" + epochs, "--set", "task.eval_every=10000"},
                             epochs == "6" ? 2000 : 100'000);
-    EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+    EXPECT_EQ(ended.exit_code, kExitInternal) << ended.err;
     EXPECT_TRUE(has(ended.err, "series.csv: cannot be written: File too large")) << ended.err;
     expect_nothing_half_written(out);
   }
@@ -109,14 +109,14 @@ TEST_F(Damage, DiskFullDuringTraining) {
 
 TEST_F(Damage, DiskFullBeforeTheStart) {
   const Ended ended = run({"train", "job.toml", "--out", "none", "--json"}, 400);
-  EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+  EXPECT_EQ(ended.exit_code, kExitInternal) << ended.err;
   EXPECT_TRUE(has(ended.err, "none/job.toml: cannot be written")) << ended.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "none"));
 }
 
 TEST_F(Damage, DiskFullWhilePredicting) {
   const Ended ended = run({"predict", "run", "-o", "predicted.csv"}, 100);
-  EXPECT_EQ(ended.exit_code, kExitBadJob);
+  EXPECT_EQ(ended.exit_code, kExitInternal);
   EXPECT_TRUE(has(ended.err, "predicted.csv: cannot be written")) << ended.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "predicted.csv"));
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))

@@ -113,6 +113,9 @@ TEST_F(Refused, ValuesOutOfRange) {
   expect_line(9, "lr = nan", {"optimizer.lr", "finite"});
   expect_line(15, "workers = 70000", {"cluster.workers", "at most 65535"});
   expect_line(1, "name = \"a/b\"", {"name", "slash"});
+  // A name with an end in its middle is not the name of the folder that is looked for.
+  expect_line(1, "name = \"a\\u0000b\"", {"name = \"a\\x00b\"", "control characters"});
+  expect_line(1, "name = \"a\\u001b[31mb\"", {"name = \"a\\x1b[31mb\"", "control characters"});
 }
 
 TEST_F(Refused, UnknownChoices) {

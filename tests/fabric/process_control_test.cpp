@@ -69,6 +69,14 @@ TEST(ProcessControl, OutcomesAndRostersSurvive) {
   EXPECT_EQ(decode_invitation(encode_invitation(invitation())), invitation());
 }
 
+// A guest's error is printed on the launcher's terminal, which must not obey it.
+TEST(ProcessControl, ErrorsOfGuestsAreShownNotObeyed) {
+  const NodeOutcome guest{NodeOutcome::Kind::kFailed, "\x1b", "\x1b[2Jgone\r", 1, kAnyRank};
+  const NodeOutcome read = decode_outcome(encode_outcome(guest));
+  EXPECT_EQ(read.error, "\\x1b[2Jgone\\x0d");
+  EXPECT_EQ(read.result, "\x1b") << "which is parsed, not printed";
+}
+
 TEST(ProcessControl, OutcomesThatNoNodeCanHaveAreRefused) {
   using Kind = NodeOutcome::Kind;
   const auto may_be = [](Kind kind, int exit_code, Rank lost_peer = kAnyRank) {

@@ -34,6 +34,18 @@ TEST(VirtualTime, OneMessageTakesLatencyAndSize) {
   }
 }
 
+// Who waits for several cannot say who is late, and blames no "rank -1".
+TEST(VirtualTime, OfSeveralWaitsInVainNobodyIsBlamed) {
+  ClusterConfig config = virtual_cluster(3);
+  config.timeout_s = 2;
+  const VirtualRun run = simulate(config, [](Node& node) -> std::string {
+    if (node.endpoint().rank() > 0) return "";
+    throw_not_done(node, {State::kTimedOut, kAnyRank, Tag(), 0});
+  });
+  EXPECT_EQ(run.outcomes[0].error,
+            "no rank sent anything for 2 s; if they are only slow, raise cluster.timeout");
+}
+
 TEST(VirtualTime, SendingDoesNotSlowDownReceiving) {
   const VirtualRun run = simulate(virtual_cluster(2), [](Node& node) {
     exchange(node, 1 - node.endpoint().rank(), 1 - node.endpoint().rank(), 10'000'000);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "fabric/outcome.h"
 
 namespace tutti::process {
@@ -166,7 +167,7 @@ NodeOutcome decode_outcome(std::string_view body) {
     throw DataError("outcome names a lost rank that cannot be");
   const auto error_bytes = get<uint64_t>(body);
   if (error_bytes > body.size()) throw DataError("outcome is cut short");
-  outcome.error = body.substr(0, error_bytes);
+  outcome.error = printable(body.substr(0, error_bytes));  // it may come from another machine
   outcome.result = body.substr(error_bytes);
   return outcome;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "fabric/outcome.h"
 #include "fabric/process/process_fabric.h"
 #include "fabric/process/process_node.h"
@@ -36,7 +37,7 @@ ControlMessage knock(ControlSocket& control, const JoinOptions& options,
       }
       if (message->type == Type::kAccepted) return *message;
       if (message->type == Type::kRefused)
-        throw FabricError(Kind::kUnavailable, kAnyRank, "the launcher refused: " + message->body);
+        throw FabricError(Kind::kUnavailable, kAnyRank, "the launcher refused: " + printable(message->body));
       throw FabricError(Kind::kProtocol, kAnyRank, "the launcher answered with something else");
     }
     if (!open)

@@ -309,6 +309,7 @@ void Reactor::check(const ControlMessage& message) const {
     case Type::kLost:
     case Type::kJoined:
       if (!welcome_) throw DataError("news of a node before the welcome");
+      if (message.rank == kAnyRank) throw DataError("news of nobody");
       if (!other) throw DataError(fmt::format("news of rank {}, who is no peer", message.rank));
       break;
     case Type::kWindow:

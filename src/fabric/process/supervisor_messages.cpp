@@ -49,7 +49,9 @@ void Supervisor::check(Rank rank, const Message& message) {
     throw DataError("a node spoke before its hello or after it had given up");
   const bool of_itself = message.type != Type::kAddress;
   if (of_itself && message.rank != rank)
-    throw DataError("a node spoke in the name of rank " + std::to_string(message.rank));
+    throw DataError(message.rank == kAnyRank
+                        ? "a node spoke without its rank"
+                        : "a node spoke in the name of rank " + std::to_string(message.rank));
   const bool counts_losses = message.type == Type::kWindow;
   if (!counts_losses && message.incarnation != from.incarnation)
     throw DataError("a node spoke as incarnation " + std::to_string(message.incarnation) +
@@ -121,8 +123,10 @@ void Supervisor::greet(Rank rank) {
 void Supervisor::forward_address(Rank rank, const Message& message) {
   Child& from = child(rank);
   if (message.rank < 0 || message.rank >= size() || message.rank == rank)
-    throw DataError("a node announced an address to rank " + std::to_string(message.rank) +
-                    ", who is no peer");
+    throw DataError(message.rank == kAnyRank
+                        ? "a node announced an address to nobody"
+                        : "a node announced an address to rank " + std::to_string(message.rank) +
+                              ", who is no peer");
   open_address(message.body);  // or the receiver would be blamed for what it hands to UCX
   Child& to = child(message.rank);
   // For a member that is gone or has been replaced meanwhile it is of no use.

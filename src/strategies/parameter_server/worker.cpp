@@ -12,6 +12,25 @@
 #include "strategies/parameter_server/layout.h"
 
 namespace tutti::parameter_server {
+namespace {
+
+// Of several replies none came: all who owe one are named.
+template <class Links>
+[[noreturn]] void throw_late(const Links& links, double timeout_s) {
+  std::string late;
+  Rank first = kAnyRank;
+  for (const Link& link : links) {
+    if (!link.awaits()) continue;
+    late += fmt::format("{}rank {}", late.empty() ? "" : ", ", link.server());
+    if (first == kAnyRank) first = link.server();
+  }
+  throw FabricError(FabricError::Kind::kTimedOut, first,
+                    fmt::format("no reply of a server for {} s ({}); if it is only slow, raise "
+                                "cluster.timeout",
+                                timeout_s, late));
+}
+
+}  // namespace
 
 Worker::Worker(Context& context, const Config& config)
     : context_(context),
@@ -238,7 +257,7 @@ void Worker::await_replies(double timeout_s, bool headers_only) {
   PhaseScope scope(context_.watch, Phase::kWait);
   while (awaited > 0) {
     const auto [i, completion] = context_.node.endpoint().wait_any(handles, timeout_s);
-    if (completion.state == State::kTimedOut) throw_not_done(context_.node, completion);
+    if (completion.state == State::kTimedOut) throw_late(links_, timeout_s);
     scope.change(Phase::kCommunicate);
     Link& link = *owners[i].link;
     if (owners[i].index == kNotice) {
