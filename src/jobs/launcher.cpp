@@ -28,11 +28,21 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Who failed because a peer was gone that had ended well was lost itself: it came back too late.
+void note_late(std::vector<NodeOutcome>& outcomes) {
+  for (NodeOutcome& outcome : outcomes)
+    if (outcome.kind == NodeOutcome::Kind::kFailed && outcome.exit_code == kExitPeerLost &&
+        outcome.lost_peer != kAnyRank &&
+        outcomes[static_cast<size_t>(outcome.lost_peer)].kind == NodeOutcome::Kind::kDone)
+      outcome.kind = NodeOutcome::Kind::kLost;
+}
+
 // The one reason to name when nodes ended in different ways. A node that diverged takes its peers
 // with it, and a lost node makes the others fail: the cause comes before its consequences. Where
 // the strategy goes on without lost nodes, they are only noted.
 void judge(RunRecord& record, const Job& job) {
   record.status = "done";
+  note_late(record.outcomes);
   const std::vector<std::string> roles = job.strategy->roles(job.cluster);
   const bool somebody_done =
       std::any_of(record.outcomes.begin(), record.outcomes.end(),
