@@ -70,7 +70,8 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
 Settings fast_and_slow(const Settings& more) {
   return linear_task() + servers(1, "asp") +
          Settings{"cluster.fabric=virtual", "cluster.workers=2", "cluster.speed=\"1 kFLOP/s\"",
-                  "cluster.speed_factors=[1.0, 100.0]", "task.max_steps=2"} +
+                  "cluster.speed_factors=[1.0, 100.0]", "cluster.step_overhead=0",
+                  "cluster.layer_overhead=0", "task.max_steps=2"} +
          more;
 }
 
@@ -139,6 +140,44 @@ TEST(Rate, DynamicByHand) {
     expect_close(parameters_after(replicated + Settings{faults}), hand.x);
 }
 
+// Three workers, of which one is lost at once and the fast one takes over its part.
+Settings with_a_lost_worker(const Settings& more) {
+  return fast_and_slow({"cluster.workers=3", "cluster.speed=\"10 FLOP/s\"",
+                        "cluster.speed_factors=[1.0, 20.0, 10.0]", "cluster.timeout=1000"}) +
+         more;
+}
+
+// DynSGD waits with its sums for no lost worker, and one that comes back begins where the slowest
+// is: its update belongs to the clock of the slow one and of the first of the fast one.
+TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
+  const Settings settings = with_a_lost_worker(
+      {"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9"});
+  ByHand lost{LinearReference(settings)};
+  lost.add(1, 0, 2);
+  lost.add(1, 0, 1);  // the lost one's
+  for (const int part : {0, 1, 2}) lost.add(1, 1, part);
+  lost.add(0.5, 0, 0, lost.initial);
+  lost.add(-0.5, 0, 2, lost.initial);
+  expect_close(parameters_after(settings +
+                                Settings{"cluster.faults=[{ at = 0.001, nodes = [2] }]"}),
+               lost.x);
+
+  ByHand back{LinearReference(settings)};
+  back.add(1, 0, 2);
+  back.add(1, 0, 1);
+  const Vector read = back.x;  // when it is back, between two updates of the fast one
+  back.add(1, 1, 0);
+  back.add(1, 1, 2);
+  for (const auto& [step, part, at] :
+       {std::tuple(0, 0, back.initial), std::tuple(1, 1, read), std::tuple(0, 2, back.initial)})
+    back.add(1 / 3.0, step, part, at);
+  back.add(-1, 0, 2, back.initial);
+  expect_close(parameters_after(
+                   settings +
+                   Settings{"cluster.faults=[{ at = 0.001, nodes = [2], restart = 1.4 }]"}),
+               back.x);
+}
+
 // One worker, three steps between two pulls: it goes on by the job's optimizer, here momentum.
 TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   const Settings settings =
@@ -162,12 +201,9 @@ TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   expect_close(parameters_after(settings), server);
 }
 
-// A third worker is lost at once and the fast one takes over its part: five updates are missing
-// then, and a round is still that of the three workers for whom the batch was cut.
+// Five updates are missing when the slow one comes, and a round is still that of the three workers for whom the batch was cut.
 TEST(Rate, StalenessIsInRoundsOfTheWholeJob) {
-  const Settings settings = fast_and_slow(
-      {"strategy.rate=staleness", "cluster.workers=3", "cluster.speed=\"10 FLOP/s\"",
-       "cluster.speed_factors=[1.0, 20.0, 1.0]", "cluster.timeout=1000"});
+  const Settings settings = with_a_lost_worker({"strategy.rate=staleness"});
   ByHand hand{LinearReference(settings)};
   hand.add(1 / 3.0, 0, 2);
   hand.add(1 / 3.0, 0, 1);  // the lost one's
