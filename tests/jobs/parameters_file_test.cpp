@@ -174,6 +174,45 @@ TEST_F(ParametersFile, ATruncatedFileIsRefused) {
   EXPECT_TRUE(loads(whole_));
 }
 
+// What a strategy keeps names its own tensors: by them it comes back, and a damaged one is refused.
+TEST_F(ParametersFile, AnAttachmentComesBackOrIsRefused) {
+  Attachment kept{.about = R"({"version":1})", .tensors = {}, .values = {1, 2, 3, 4, 5, 6, 7, 8}};
+  kept.tensors.parameters = {{.name = "b.weight", .shape = {2, 3}, .range = {0, 6}},
+                             {.name = "a.bias", .shape = {2}, .range = {6, 8}}};
+  save_attachment(path(), kept);
+  const Attachment read = load_attachment(path());
+  EXPECT_EQ(read.about, kept.about);
+  ASSERT_EQ(read.tensors.parameters.size(), 2u);
+  EXPECT_EQ(read.tensors.parameter_count, 8u);
+  for (const Parameter& tensor : read.tensors.parameters) {
+    const Parameter& before = kept.tensors.parameters[tensor.name == "b.weight" ? 0 : 1];
+    EXPECT_EQ(tensor.shape, before.shape);
+    for (size_t i = 0; i < before.range.size(); ++i)
+      EXPECT_EQ(read.values[tensor.range.begin + i], kept.values[before.range.begin + i]);
+  }
+  const std::string whole = read_file(path());
+  const auto comes_back = [&](const std::string& content) {
+    write_file(path(), content);
+    try {
+      load_attachment(path());
+      return true;
+    } catch (const DataError&) {
+      return false;
+    }
+  };
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(comes_back(whole.substr(0, size))) << size;
+  Random random(4, Stream::kTest);
+  size_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = whole;
+    const size_t at = random.below(whole.size() - 8 * sizeof(float));
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    refused += comes_back(damaged) ? 0u : 1u;
+  }
+  EXPECT_GT(refused, 500u);
+}
+
 TEST_F(ParametersFile, AFlippedBitIsRefusedOrLoads) {
   Random random(4, Stream::kTest);
   uint64_t length = 0;
