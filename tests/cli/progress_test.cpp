@@ -122,7 +122,7 @@ TEST_F(LiveProgress, IsPlainLinesInAFile) {
 
 // Who waits hears of the first steps soon, long before the interval of later lines is over.
 TEST(ProgressLines, BeginSoon) {
-  Progress progress(ProgressStyle::kLines, "job", 1000, "accuracy");
+  Progress progress(ProgressStyle::kLines, "job", {.steps = 1000}, "accuracy");
   testing::internal::CaptureStderr();
   progress.step({.step = 1, .loss = 0.5});
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
