@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -291,6 +292,32 @@ TEST_F(Predict, NeedsNothingButTheRun) {
   EXPECT_EQ(run(predict).out, expected);
 }
 
+TEST_F(Predict, EveryKindOfFileWithoutTheTrainingData) {
+  std::string text, numbers = "t,v\n", sparse, fann = "60 2 1\n";
+  for (int i = 0; i < 60; ++i) {
+    text += i % 3 ? "abc" : "ba\n";
+    numbers += std::to_string(i) + "," + std::to_string(i % 4) + "\n";
+    sparse += std::to_string(i % 3) + " 1:0.5 " + std::to_string(2 + i % 3) + ":1\n";
+    fann += "0.5 " + std::to_string(i % 2) + "\n" + std::to_string(i % 2) + "\n";
+  }
+  for (const auto& [data, model, content] : std::vector<std::array<std::string, 3>>{
+           {"text\", context = 3", "logistic", text},
+           {"tokens\", context = 8", "transformer", text},
+           {"series\", label = \"v\", standardise = true", "linear", numbers},
+           {"libsvm\"", "sparse_logistic", sparse},
+           {"libsvm\", standardise = true", "logistic", sparse},
+           {"fann\"", "logistic", fann}}) {
+    for (const char* name : {"file", "new"}) write_text(folder_ / name, content);
+    write_text(folder_ / "job.toml", job_for("{ path = \"file\", kind = \"" + data + " }", model));
+    const Arguments short_run = {"--out", "run", "--quiet", "--set", "task.max_steps=2"};
+    ASSERT_EQ(run(Arguments{"train", "job.toml"} + short_run).exit_code, kExitDone) << data;
+    std::filesystem::remove(folder_ / "file");
+    const Ended ended = run({"predict", "run", "--data", "new"});
+    EXPECT_GT(lines_of(ended.out).size(), 10u) << data << ended.err;
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
 // Runs that older versions wrote have no description of their data, and are read as they did.
 TEST_F(Predict, RunsOfOlderVersionsReadTheirTrainingData) {
   train_on_flowers();
@@ -343,7 +370,6 @@ TEST_F(Predict, ParametersThatWereChangedAreRefused) {
   const Ended refused = run({"predict", "run"});
   EXPECT_EQ(refused.exit_code, kExitBadJob);
   EXPECT_TRUE(has(refused.err, "parameters.safetensors: was changed")) << refused.err;
-  EXPECT_TRUE(has(refused.err, "train it again")) << refused.err;
   write_text(path, whole);
   const Ended fine = run({"predict", "run"});
   EXPECT_EQ(fine.exit_code, kExitDone);
