@@ -32,7 +32,9 @@ json record_of(const std::string& folder) {
 std::string cell(const json& value, const char* format) {
   return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
 }
-std::string cell(const json& value) { return value.is_string() ? printable(value.get<std::string>()) : "-"; }
+std::string cell(const json& value) {
+  return value.is_string() ? printable(value.get<std::string>()) : "-";
+}
 
 }  // namespace
 

@@ -104,8 +104,8 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
                       figures.last, figures.best);
   if (is_at_chance(record, figures))
     text += fmt::format(
-        "chance    {} {:.4f} is no better than guessing ({:.4f}); try {}another optimizer.lr, lower "
-        "or higher than {}, or more task.epochs\n",
+        "chance    {} {:.4f} is no better than guessing ({:.4f}); try {}another optimizer.lr, "
+        "lower or higher than {}, or more task.epochs\n",
         record.metric, figures.last, record.chance,
         record.unscaled ? "task.data.standardise = true, " : "", job.optimizer.lr);
   if (job.task.target <= 0) return text;  // nothing aimed at, nothing missed

@@ -149,7 +149,8 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
     const toml::table* table = element.as_table();
     if (!table) return fail(element, "must be a list of tables: write [[compare]]");
     if (!table->contains("name")) return fail(element, "needs a name: add name = \"...\"");
-    TomlOrigin origin{.file = file, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
+    TomlOrigin origin;
+    origin.file = file;
     Job entry = overlay(job, *table, origin, "compare.");
     for (const Job& other : job.compare)
       if (other.name == entry.name)
@@ -197,7 +198,8 @@ Job with_settings(const Job& job, const std::vector<std::string>& settings) {
 
 Job parse_job(const std::string& text, const std::string& file) {
   Job job;
-  TomlOrigin origin{.file = file, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
+  TomlOrigin origin;
+  origin.file = file;
   try {
     read_settings(toml::parse(text), origin, job);
   } catch (const toml::parse_error& error) {
@@ -220,7 +222,8 @@ Job load_job(const std::string& path, const std::vector<std::string>& overrides,
              const std::string& cluster_path) {
   Job job;
   toml::table root;
-  TomlOrigin origin{.file = path.empty() ? "command line" : path, .places = {}, .bare = {}, .changed = {}, .dropped = {}};
+  TomlOrigin origin;
+  origin.file = path.empty() ? "command line" : path;
   if (!path.empty()) {
     root = read_table(path);
     job.name = std::filesystem::path(path).stem().string();

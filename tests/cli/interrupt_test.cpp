@@ -49,6 +49,7 @@ TEST_P(Interrupt, StopsAndKeepsTheRecord) {
   EXPECT_FALSE(ended.late);
   EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
   EXPECT_TRUE(has(ended.err, "interrupted")) << ended.err;
+  EXPECT_FALSE(has(ended.err, "interrupted: interrupted\n")) << ended.err;
   EXPECT_EQ(times_in(ended.err, "tutti: stopping; a second signal ends it at once\n"), 1u)
       << "once, whoever was signalled: " << ended.err;
   for (const pid_t node : nodes) EXPECT_FALSE(is_alive(node)) << node;

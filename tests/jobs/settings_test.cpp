@@ -255,13 +255,11 @@ TEST(Settings, WhatOthersCallAChoice) {
     const size_t begin = text.find("did you mean ");
     return begin == std::string::npos ? text : text.substr(begin, text.find('?') + 1 - begin);
   };
-  for (const auto& [word, kind] : std::map<std::string, std::string>{{"ps", "parameter_server"},
-                                                                     {"DDP", "allreduce"},
-                                                                     {"fedavg", "federated_averaging"},
-                                                                     {"horovod", "allreduce"},
-                                                                     {"easgd", "elastic_averaging"},
-                                                                     {"pp", "pipeline"},
-                                                                     {"tp", "tensor"}})
+  const std::map<std::string, std::string> kinds = {
+      {"ps", "parameter_server"},  {"DDP", "allreduce"}, {"fedavg", "federated_averaging"},
+      {"horovod", "allreduce"},    {"pp", "pipeline"},   {"tp", "tensor"},
+      {"easgd", "elastic_averaging"}};
+  for (const auto& [word, kind] : kinds)
     EXPECT_EQ(hint("strategy.kind=" + word), "did you mean '" + kind + "'?");
   EXPECT_TRUE(hint("strategy.kind=tree")
                   .starts_with("did you mean 'allreduce' with strategy.topology=tree"));

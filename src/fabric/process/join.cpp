@@ -37,7 +37,8 @@ ControlMessage knock(ControlSocket& control, const JoinOptions& options,
       }
       if (message->type == Type::kAccepted) return *message;
       if (message->type == Type::kRefused)
-        throw FabricError(Kind::kUnavailable, kAnyRank, "the launcher refused: " + printable(message->body));
+        throw FabricError(Kind::kUnavailable, kAnyRank,
+                          "the launcher refused: " + printable(message->body));
       throw FabricError(Kind::kProtocol, kAnyRank, "the launcher answered with something else");
     }
     if (!open)
