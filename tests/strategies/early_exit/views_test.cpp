@@ -1,5 +1,6 @@
 // Devices that see parts of every sample: what they train together, what they send, what a run
 // keeps of its exits to answer with.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -282,6 +283,34 @@ TEST(EarlyExitViews, KeptExitsOfAnotherFormAreRefused) {
             std::string::npos);
   EXPECT_NE(refused(R"({"version":1,"cuts":"x"})").find("lacks cuts"), std::string::npos);
   EXPECT_NE(refused("").find("does not say what it is"), std::string::npos);
+  const auto run_of_parts = kept(seen_task() + parts(2, 2));
+  for (const char* cuts : {"[4]", "[2, 4]", "[]"}) {
+    const std::string about = fmt::format(R"({{"version":1,"cuts":{},"thresholds":[0.5]}})", cuts);
+    const Attachment other{.about = about, .tensors = {}, .values = {}};
+    EXPECT_THROW(run_of_parts->job.strategy->answerer(run_of_parts->plan(), *run_of_parts->model,
+                                                      other),
+                 DataError)
+        << cuts;
+  }
+}
+
+// On a seventh of the samples: every tier answers some, and each is better than the one below.
+TEST(EarlyExitViews, TheRecipeLeavesWorkForEdgeAndCloud) {
+  Job job = load_job(TUTTI_SOURCE "/recipes/early-exit-views.toml",
+                     {"task.data.limit=8000", "task.epochs=4", "cluster.fabric=virtual"});
+  const std::atomic<bool> never{false};
+  const RunRecord record =
+      launch(job, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
+  ASSERT_EQ(record.status, "done") << record.error;
+  EXPECT_GT(measured(record, "device_exit_share"), 0.3);
+  EXPECT_LT(measured(record, "device_exit_share"), 0.9);
+  EXPECT_GT(measured(record, "edge_exit_share"), 0.02);
+  EXPECT_GT(measured(record, "cloud_exit_share"), 0.02);
+  const double devices = measured(record, "device_exit_accuracy_of_all");
+  EXPECT_GT(measured(record, "exit_accuracy"), devices + 0.02);
+  EXPECT_GT(measured(record, "edge_exit_accuracy_of_all"), devices + 0.01);
+  EXPECT_GT(measured(record, "cloud_exit_accuracy_of_all"),
+            measured(record, "edge_exit_accuracy_of_all") + 0.01);
 }
 
 TEST(EarlyExitViews, SettingsThatContradictEachOtherAreNamed) {
