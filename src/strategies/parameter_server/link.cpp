@@ -43,8 +43,8 @@ void Link::request(Request request) {
   request.sequence = ++sequence_;
   request.shard = shard_;
   request.clock = pushes_;
+  request.version = version_;
   if (request.flags & Request::kPush) {
-    request.version = version_;
     request.read_s = read_s_;
     request.offset = static_cast<int64_t>(outbox_offset(parameters_, config_, pushes_));
     ++pushes_;

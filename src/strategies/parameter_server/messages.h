@@ -76,7 +76,7 @@ struct Request {
   uint32_t flags = 0;
   uint64_t sequence = 0;  // requests of this worker to this server so far, this one included
   int64_t clock = 0;      // pushes of this worker before this request
-  int64_t version = 0;    // push: updates in the parameters that the gradient was computed on
+  int64_t version = 0;    // updates in the parameters that the worker has computed on
   int64_t wanted = 0;     // pull: not with fewer updates than this
   int64_t bound = 0;      // pull: how far this worker may be ahead, as it was told last
   int64_t forgiven = 0;   // clocks that it need not catch up with, as it was told last

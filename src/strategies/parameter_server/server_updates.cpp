@@ -207,6 +207,7 @@ void Server::ask_to_repeat(const Hand& hand) {
     const int index = (hand.part + i) % count;
     Worker& candidate = worker(index);
     if (!candidate.present || !candidate.pull || candidate.pull->wanted != version_ + 1) continue;
+    if (candidate.pull->version != version_) continue;  // it has come back, and never read this one
     Reply reply;
     reply.kind = Reply::kRepeat;
     reply.hand = hand;

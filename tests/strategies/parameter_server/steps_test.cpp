@@ -44,7 +44,8 @@ Shape random_shape(Random& random) {
   if (s.consistency == "backup") set("strategy.backup", from(0, s.workers - 1));
   if (free) set("strategy.staleness", from(1, 6));
   if (free && random.below(2) == 0) set("strategy.prefetch", "true");
-  if (free && random.below(2) == 0) set("strategy.rate", one_of({"staleness", "worker", "dynamic"}));
+  if (free && random.below(2) == 0)
+    set("strategy.rate", one_of({"staleness", "worker", "dynamic"}));
   if (s.servers > 1 && random.below(3) == 0) set("strategy.replicas", 1);
   if (random.below(3) == 0) set("task.partition", one_of({"disjoint", "reshuffle"}));
   if (random.below(3) == 0) set("cluster.cost_only", "true");
@@ -56,8 +57,9 @@ Shape random_shape(Random& random) {
 std::optional<Job> job_of(const Shape& shape, Random& random) {
   std::optional<Job> job;
   try {
-    job = load_job("", logistic_task() + servers(static_cast<int>(shape.servers), shape.consistency) +
-                           cluster("virtual", static_cast<int>(shape.workers)) + shape.settings);
+    job = load_job("", logistic_task() + shape.settings +
+                           servers(static_cast<int>(shape.servers), shape.consistency) +
+                           cluster("virtual", static_cast<int>(shape.workers)));
   } catch (const ConfigError&) {
     return job;
   }
@@ -116,31 +118,34 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
   EXPECT_GT(tried, 20);
 }
 
-// One worker is lost somewhere, or lost and started again, perhaps when all is over: the others go
-// on, and nobody is sent away.
-TEST(AnyJob, GoesOnWithoutAWorker) {
-  for (uint64_t seed = 1; seed <= seeds(50, 1500); ++seed) {
-    Random random(seed, Stream::kFault);
-    const Shape shape = random_shape(random);
-    std::optional<Job> job = job_of(shape, random);
-    if (!job || shape.workers < 2) continue;
-    job->cluster.timeout_s = 100;
-    job->cluster.faults.push_back({.at_s = 0.02 * random.uniform() * random.uniform(),
-                                   .nodes = {static_cast<int64_t>(random.below(
-                                       static_cast<uint64_t>(shape.workers)))}});
-    if (random.below(2) == 0) job->cluster.faults.back().restart_s = 0.005 * random.uniform();
-    SCOPED_TRACE(fmt::format("seed {}: {}; rank {} at {}, back after {}", seed, described(shape),
-                             job->cluster.faults[0].nodes[0], job->cluster.faults[0].at_s,
-                             job->cluster.faults[0].restart_s));
-    RunRecord record;
-    try {
-      record = run_job(*job);
-    } catch (const ConfigError&) {
-      continue;
-    }
-    EXPECT_EQ(record.status, "done") << record.error;
-    EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "stale_reads"), 0);
+// One worker is lost somewhere, or lost and started again, perhaps when all is over.
+void lose_one(uint64_t seed) {
+  Random random(seed, Stream::kFault);
+  const Shape shape = random_shape(random);
+  std::optional<Job> job = job_of(shape, random);
+  if (!job || shape.workers < 2) return;
+  job->cluster.timeout_s = 100;
+  FaultConfig& fault = job->cluster.faults.emplace_back();
+  fault.at_s = 0.02 * random.uniform() * random.uniform();
+  fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(shape.workers)))};
+  if (random.below(2) == 0) fault.restart_s = 0.005 * random.uniform();
+  SCOPED_TRACE(fmt::format("seed {}: {}; rank {} at {}, back after {}", seed, described(shape),
+                           fault.nodes[0], fault.at_s, fault.restart_s));
+  RunRecord record;
+  try {
+    record = run_job(*job);
+  } catch (const ConfigError&) {
+    return;
   }
+  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "stale_reads"), 0);
+}
+
+// The others go on, and nobody is sent away. In the last seed a worker that has come back has not
+// read what a lost one is to be replaced on.
+TEST(AnyJob, GoesOnWithoutAWorker) {
+  for (uint64_t seed = 1; seed <= seeds(50, 1500); ++seed) lose_one(seed);
+  lose_one(1224);
 }
 
 }  // namespace
