@@ -124,7 +124,14 @@ void RecordCheck::pictures(const json& record) const {
   });
   list(record.at("timeline"), "timeline", [&](const json& row, const std::string& at) {
     object(row, at);
-    number(needed(row, "rank"), at + ".rank");
+    const json& rank = needed(row, "rank");
+    if (!rank.is_number_integer()) wrong(at + ".rank", rank, "a whole number");
+    if (!row.contains("intervals")) return;
+    list(row["intervals"], at + ".intervals", [&](const json& each, const std::string& place) {
+      if (!each.is_array() || each.size() != 3 || !each[0].is_string() || !each[1].is_number() ||
+          !each[2].is_number() || each[1] > each[2])
+        wrong(place, each, "[kind, from, to] in order of time");
+    });
   });
 }
 

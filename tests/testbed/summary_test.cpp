@@ -265,6 +265,13 @@ TEST_F(Summary, DamageIsNamed) {
   other = json::parse(whole);
   other.erase("evaluations");
   expect("run.json", other.dump(), "\"evaluations\" is missing");
+  // A comparison with it would be written, and then refused by `report`.
+  for (const json& interval : {json::array({"wait", 2, 1}), json::array({"wait", "", 1}), json()}) {
+    other = json::parse(whole);
+    other["timeline"] = json::array(
+        {{{"rank", 0}, {"intervals", json::array({json::array({"wait", 0, 1}), interval})}}});
+    expect("run.json", other.dump(), "\"timeline[0].intervals[1]\" is");
+  }
   expect("series.csv", "step,time_s,loss,rate,samples\n1,2\n", "line 2 cannot be read");
   expect("series.csv", "step,time\n", "does not name the columns");
   expect("job.toml", "[task]\nepoch = 3\n", "did you mean 'epochs'?");

@@ -153,7 +153,7 @@ void Reactor::report(const NodeOutcome& outcome) {
   if (serve) throw InterruptedError();
 }
 
-// A launcher elsewhere pings. One that is there and has stopped is waited for no longer than a peer.
+// A launcher elsewhere pings. One that is there and was stopped is waited for as long as a peer.
 void Reactor::expect_launcher() {
   if (!joined_ || static_cast<double>(monotonic_ns() - heard_ns_) * 1e-9 < timeout_s_) return;
   lose_launcher(fmt::format("the launcher has said nothing for {} s", timeout_s_));

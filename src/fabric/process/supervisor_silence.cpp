@@ -30,9 +30,9 @@ bool is_stopped(pid_t pid) {
 
 }  // namespace
 
-// A forked node that computes is seen to run, however long it takes. A guest that computes is silent
-// like one that was stopped, so it is let go only when a peer has waited in vain, or when nobody
-// else is left.
+// A forked node that computes is seen to run, however long it takes. A guest that computes is
+// silent like one that was stopped, so it is let go only when a peer has waited in vain, or when
+// nobody else is left.
 void Supervisor::check_silence() {
   const int64_t now_ns = monotonic_ns();
   const int64_t elapsed_ns = now_ns - looked_ns_;

@@ -201,7 +201,8 @@ TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   expect_close(parameters_after(settings), server);
 }
 
-// Five updates are missing when the slow one comes, and a round is still that of the three workers for whom the batch was cut.
+// Five updates are missing when the slow one comes, and a round is still that of the three workers
+// for whom the batch was cut.
 TEST(Rate, StalenessIsInRoundsOfTheWholeJob) {
   const Settings settings = with_a_lost_worker({"strategy.rate=staleness"});
   ByHand hand{LinearReference(settings)};
