@@ -20,9 +20,9 @@ nlohmann::json comparison_definitions() {
       {"convergence",
        fmt::format("The training loss is smoothed exponentially (weight 2/(W+1)). A best is a step "
                    "more than {:g} % below the best before; training has converged at the first "
-                   "best that is not beaten for W steps. W is {:g} % of the run's steps, at most "
-                   "an epoch.",
-                   100 * rule.tolerance, 100 * rule.window_share)},
+                   "best that is not beaten for W steps and has {:g} % of the loss's whole fall "
+                   "behind it. W is {:g} % of the run's steps, at most an epoch.",
+                   100 * rule.tolerance, 100 * rule.fall_share, 100 * rule.window_share)},
       {"normalised",
        fmt::format("The seconds in which nodes compute or sum (mean over nodes) x speed of the "
                    "nodes / {}; all others, of the network above all, stay as they are. The speed "

@@ -68,8 +68,11 @@ std::vector<double> smoothed(const std::vector<double>& losses, size_t window) {
 }
 
 std::optional<size_t> converged_at(const std::vector<double>& losses, size_t window,
-                                   double tolerance) {
+                                   double tolerance, double fall_share) {
   const std::vector<double> smooth = smoothed(losses, window);
+  if (smooth.empty()) return std::nullopt;
+  const double least = *std::min_element(smooth.begin(), smooth.end());
+  const double low = smooth.front() - fall_share * (smooth.front() - least);
   double best = INFINITY, bar = INFINITY;  // `bar` was the best when the clock was last reset
   size_t since = 0;
   for (size_t i = 0; i < smooth.size(); ++i) {
@@ -77,7 +80,7 @@ std::optional<size_t> converged_at(const std::vector<double>& losses, size_t win
     if (i == 0 || best < (1 - tolerance) * bar) {
       since = i;
       bar = best;
-    } else if (i - since >= window) {
+    } else if (i - since >= window && since > 0 && bar <= low) {
       return since;
     }
   }

@@ -35,6 +35,7 @@ std::optional<double> value_at(const std::vector<CurvePoint>& curve, double x);
 struct ConvergenceRule {
   double tolerance = 0.01;    // relative
   double window_share = 0.1;  // of all steps; an epoch if that is shorter
+  double fall_share = 0.9;    // of what the loss falls by in the whole run
 };
 
 // How many steps the rule looks ahead, and smooths over.
@@ -44,9 +45,11 @@ size_t convergence_window(const ConvergenceRule& rule, size_t steps, double step
 std::vector<double> smoothed(const std::vector<double>& losses, size_t window);
 
 // As early stopping counts: a step is a new best when its smoothed loss is more than `tolerance`
-// below the last best. The first best that stays unbeaten for a whole window, as an index. Empty:
-// it improved until the end, or too few steps are left to tell.
+// below the last best. The first best that stays unbeaten for a whole window, as an index, once the
+// loss has fallen by `fall_share` of what it falls by in all: many a loss rests before it falls.
+// Empty: it never fell, it improved until the end, or too few steps are left to tell.
 std::optional<size_t> converged_at(const std::vector<double>& losses, size_t window,
-                                   double tolerance);
+                                   double tolerance,
+                                   double fall_share = ConvergenceRule{}.fall_share);
 
 }  // namespace tutti

@@ -69,19 +69,39 @@ TEST(ConvergenceWindow, IsATenthOfTheStepsAtMostAnEpoch) {
 // Falls to 1 and stays there: with weight 1 the step of the last improvement.
 TEST(ConvergedAt, IsTheLastImprovementThatIsNotBeatenForAWindow) {
   EXPECT_EQ(converged_at({5, 3, 1, 1, 1, 1}, 1, 0.01), 2u);
-  EXPECT_EQ(converged_at({1, 1}, 1, 0.01), 0u);
+  EXPECT_FALSE(converged_at({1, 1}, 1, 0.01));           // it never fell
   EXPECT_FALSE(converged_at({5, 4, 3, 2, 1}, 1, 0.01));  // improves until the end
   EXPECT_FALSE(converged_at({5}, 1, 0.01));              // nothing is left to tell
   EXPECT_FALSE(converged_at({}, 1, 0.01));
 }
 
 TEST(ConvergedAt, LessThanTheToleranceIsNoImprovement) {
-  EXPECT_EQ(converged_at({1, 0.995, 0.5, 0.4}, 1, 0.01), 0u);
+  EXPECT_EQ(converged_at({1, 0.5, 0.498, 0.497}, 1, 0.01), 1u);
   EXPECT_FALSE(converged_at({1, 0.98, 0.96, 0.94}, 1, 0.01));
   // Small improvements add up to a large one: 3 x 0.5 %, within a window of 4.
   std::vector<double> slow;
   for (int i = 0; i < 100; ++i) slow.push_back(std::pow(0.995, i));
   EXPECT_FALSE(converged_at(slow, 4, 0.01));
+}
+
+// A loss that rests before it falls, and one whose first batch was an easy one, have not converged
+// in their first step.
+TEST(ConvergedAt, IsNotWhereTheLossRestsBeforeItFalls) {
+  std::vector<double> losses(40, 2.3);
+  for (int t = 0; t < 40; ++t) losses.push_back(2.3 * std::pow(0.9, t));
+  losses.resize(160, losses.back());
+  const auto found = converged_at(losses, 16, 0.01);
+  ASSERT_TRUE(found);
+  EXPECT_GT(*found, 70u);
+  losses.assign(160, 2.3);
+  losses[0] = 2.1;
+  EXPECT_FALSE(converged_at(losses, 16, 0.01));
+  // Half of the way down, a rest, and the other half.
+  losses.assign(60, 1.0);
+  losses.resize(160, 0.1);
+  losses[0] = 2.0;
+  ASSERT_TRUE(converged_at(losses, 5, 0.01));
+  EXPECT_GT(*converged_at(losses, 5, 0.01), 60u);
 }
 
 // loss(t) = 1 + exp(-t/T): s follows it, so with a long window the end of the descent is found
