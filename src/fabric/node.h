@@ -165,7 +165,12 @@ class Clock {
   virtual void begin_chunk() = 0;
   virtual double load() const = 0;    // CPU occupancy of this node since its start, 0 to 1
   virtual double busy_s() const = 0;  // CPU seconds of this node, measured or simulated
+  // Seconds that have passed because this node looked whether something has arrived: in a
+  // simulation looking takes time, whatever the node is doing besides.
+  virtual double polled_s() const { return 0; }
   virtual bool simulated() const = 0;
+  // Joules of all simulated hosts and links until now; negative: nobody simulates them.
+  virtual double cluster_joules() const { return -1; }
   // True when only costs count: buffers are never read or written, payloads do not travel, but for
   // those of purpose kControl.
   virtual bool cost_only() const = 0;

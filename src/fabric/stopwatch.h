@@ -2,13 +2,15 @@
 //
 //  compute      loss, gradient, evaluation
 //  aggregate    summing gradients and updating parameters
-//  wait         blocked before the first byte of an exchange has arrived: a peer is late
+//  wait         blocked before the first byte of an exchange has arrived: a peer is late; or, in a
+//               simulation, looking whether it has, whatever the node does meanwhile
 //  communicate  the rest of an exchange: bytes are on their way
 //  other        reading data, recording
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "fabric/node.h"
@@ -28,11 +30,14 @@ class Stopwatch {
   // A picture of a step, not a log of a run: tracing ends by itself after so many intervals.
   static constexpr size_t kMostIntervals = 4096;
 
-  explicit Stopwatch(const Clock& clock) : clock_(&clock), since_(clock.now()) {}
+  explicit Stopwatch(const Clock& clock)
+      : clock_(&clock), since_(clock.now()), polled_s_(clock.polled_s()) {}
 
   Phase enter(Phase phase) {
-    const double now = clock_->now();
-    seconds_[static_cast<size_t>(phase_)] += now - since_;
+    const double now = clock_->now(), polled_s = clock_->polled_s();
+    const double looking_s = polled_s - std::exchange(polled_s_, polled_s);
+    seconds_[static_cast<size_t>(phase_)] += now - since_ - looking_s;
+    seconds_[static_cast<size_t>(Phase::kWait)] += looking_s;
     if (tracing_ && now > since_) keep(now);
     since_ = now;
     return std::exchange(phase_, phase);
@@ -57,7 +62,7 @@ class Stopwatch {
   }
 
   const Clock* clock_;
-  double since_;
+  double since_, polled_s_;
   Phase phase_ = Phase::kOther;
   std::array<double, 5> seconds_{};
   bool tracing_ = false;

@@ -5,12 +5,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "core/error.h"
 #include "fabric/outcome.h"
+#include "jobs/batch_losses.h"
 #include "jobs/briefing.h"
 #include "jobs/data_file.h"
 #include "jobs/energy.h"
@@ -80,7 +82,10 @@ void judge(RunRecord& record, const Job& job) {
 
 void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures) {
   if (figures.joules >= 0) {
-    record.joules = figures.joules;
+    // As time does, without what is measured after training.
+    double joules = -1;
+    for (const NodeReport& node : record.nodes) joules = std::max(joules, node.cluster_joules);
+    record.joules = joules >= 0 ? joules : figures.joules;
     record.energy_method = "simulated from the power of idle and busy hosts and links";
     return;
   }
@@ -89,17 +94,19 @@ void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures)
       record.joules += node.joules;
       record.energy_method = node.energy_method;
     }
-  if (!record.energy_method.empty()) return;
+  if (!record.energy_method.empty()) {
+    record.joules += record.data_joules;
+    return;
+  }
   // Only of this machine: what the nodes elsewhere take is not known here.
   const auto remote = static_cast<int>(job.cluster.remote);
   const auto local = static_cast<int>(record.outcomes.size()) - remote;
-  double cpu_s = 0, total_s = 0;
-  for (const NodeReport& node : record.nodes) {
+  double cpu_s = record.data_cpu_s;
+  for (const NodeReport& node : record.nodes)
     if (node.rank < local) cpu_s += node.cpu_s;
-    total_s = std::max(total_s, node.total_s);
-  }
-  const Energy energy = estimate_energy(
-      total_s, cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), job.footprint.tdp_watts);
+  const Energy energy = estimate_energy(total_seconds(record), cpu_s,
+                                        static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                                        job.footprint.tdp_watts);
   record.joules = energy.joules;
   record.energy_method = energy.method;
   if (remote > 0) record.energy_method += "; of the launcher's machine alone";
@@ -121,14 +128,12 @@ Recruiting recruit(Job& job, const Data& data) {
 }
 
 void add_footprint(RunRecord& record, const Job& job) {
-  double seconds = 0;
-  for (const NodeReport& node : record.nodes) seconds = std::max(seconds, node.total_s);
   const auto nodes = job.cluster.colocated ? static_cast<double>(job.cluster.workers)
                                            : static_cast<double>(record.outcomes.size());
   const double machines =
       record.virtual_clock ? std::ceil(nodes / static_cast<double>(job.cluster.nodes_per_host)) : 1;
   record.co2e = co2e_grams(job.footprint, record.joules);
-  record.cost = cost_of(job.footprint, machines, seconds);
+  record.cost = cost_of(job.footprint, machines, total_seconds(record));
 }
 
 // What a node reported of itself. Throws DataError: it may run elsewhere, and be another program.
@@ -141,7 +146,7 @@ NodeReport report_of(const NodeOutcome& outcome, int rank, const std::string& ro
     return std::cmp_greater_equal(number, 0) && std::cmp_less_equal(number, kMost);
   };
   if (!countable(report.bytes_sent) || !countable(report.messages) || !countable(report.steps) ||
-      !countable(report.samples))
+      !countable(report.samples) || !countable(report.own_samples))
     throw DataError("it reported numbers that cannot be");
   return report;
 }
@@ -201,6 +206,8 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
   leave_if(stop);
   const double memory_bytes = predicted_memory_bytes(job, architecture, data.splits.train.size());
   leave_if(stop);
+  const std::vector<double> memory_by_node =
+      predicted_memory_by_node(job, architecture, data.splits.train.size());
   const Recruiting recruiting = recruit(job, data);
   leave_if(stop);
   return {Stage{.job = job,
@@ -213,7 +220,8 @@ Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string
                 .total_samples = total_samples,
                 .resumed = resumed,
                 .data_s = data_s,
-                .predicted_memory_bytes = memory_bytes},
+                .predicted_memory_bytes = memory_bytes,
+                .memory_by_node = memory_by_node},
           make_fabric(job.cluster, roles, job.task.seed, recruiting)};
 }
 
@@ -244,10 +252,23 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   add_footprint(record, job);
 }
 
-RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOptions& options,
-              const std::atomic<bool>& stop) {
+// What reading the data took.
+struct Reading {
+  double seconds = 0, cpu_s = 0, joules = 0;
+};
+
+double own_cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
+              const LaunchOptions& options, const std::atomic<bool>& stop) {
   RunRecord record;
-  record.data_s = data_s;
+  record.data_s = reading.seconds;
+  record.data_cpu_s = reading.cpu_s;
+  record.data_joules = reading.joules;
   record.virtual_clock = job.cluster.fabric == "virtual";
   record.metric = prepared.architecture.classification ? "accuracy" : "mse";
   record.higher_is_better = prepared.architecture.classification;
@@ -271,9 +292,10 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
   if (options.keep_files && !job.cluster.cost_only)
     save_run_data(record.folder, run_data(job, prepared, record.task));
   run_nodes(record, job, prepared, options, stop);
-  record.wall_s = data_s + seconds_since(start);
+  record.wall_s = reading.seconds + seconds_since(start);
   if (!options.keep_files) return record;
   try {
+    write_batch_losses(record.folder, record.nodes);  // first: who sees run.json has all of the run
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
   } catch (const DataError& error) {
     if (record.exit_code == kExitDone) throw;
@@ -285,7 +307,9 @@ RunRecord run(Job& job, const Prepared& prepared, double data_s, const LaunchOpt
 }  // namespace
 
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop) {
+  EnergyCounters counters;
   const auto start = std::chrono::steady_clock::now();
+  const double cpu_before_s = own_cpu_seconds();
   leave_if(stop);
   const Prepared prepared = prepare(job);
   leave_if(stop);
@@ -294,13 +318,14 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive)
     if (const std::string text = features_text(prepared.data); !text.empty())
       tell(fmt::format("features: {}\n", text));
-  const double data_s = seconds_since(start);
-  return run(job, prepared, data_s, options, stop);
+  counters.sample();
+  const Reading reading{seconds_since(start), own_cpu_seconds() - cpu_before_s, counters.joules()};
+  return run(job, prepared, reading, options, stop);
 }
 
 RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
                  const std::atomic<bool>& stop) {
-  return run(job, prepared, 0, options, stop);
+  return run(job, prepared, {}, options, stop);
 }
 
 }  // namespace tutti

@@ -95,6 +95,7 @@ std::string to_text(const NodeReport& r) {
               {"wait_s", r.wait_s},
               {"cpu_s", r.cpu_s},
               {"joules", r.joules},
+              {"cluster_joules", r.cluster_joules},
               {"energy_method", r.energy_method},
               {"peak_memory_bytes", r.peak_memory_bytes},
               {"reference_flops", r.reference_flops},
@@ -102,6 +103,9 @@ std::string to_text(const NodeReport& r) {
               {"messages", r.messages},
               {"steps", r.steps},
               {"samples", r.samples},
+              {"own_samples", r.own_samples},
+              {"losses", r.losses},
+              {"shares", r.shares},
               {"freshness", freshness_json(r.freshness)},
               {"counters", r.counters},
               {"test_quality", r.test_quality},
@@ -131,6 +135,7 @@ NodeReport node_report(const std::string& text) {
     r.wait_s = j.at("wait_s");
     r.cpu_s = j.at("cpu_s");
     r.joules = j.at("joules");
+    r.cluster_joules = j.at("cluster_joules");
     r.energy_method = printable(j.at("energy_method").get<std::string>());
     r.peak_memory_bytes = j.at("peak_memory_bytes");
     r.reference_flops = j.at("reference_flops");
@@ -138,6 +143,12 @@ NodeReport node_report(const std::string& text) {
     r.messages = j.at("messages");
     r.steps = j.at("steps");
     r.samples = j.at("samples");
+    r.own_samples = j.at("own_samples");
+    for (const json& loss : j.at("losses")) r.losses.push_back(number_or_nan(loss));
+    r.shares = j.at("shares").get<std::vector<int64_t>>();
+    if (r.shares.size() != r.losses.size())
+      throw DataError(fmt::format("a node reported {} losses and the samples of {}",
+                                  r.losses.size(), r.shares.size()));
     r.freshness = freshness(j.at("freshness"));
     r.counters = j.at("counters").get<decltype(r.counters)>();
     r.test_quality = j.at("test_quality");

@@ -34,13 +34,13 @@ constexpr size_t kMostTracedSteps = 32;
 // RAPL counters start again after minutes.
 constexpr double kCountersEvery_s = 10;
 
-double peak_memory_bytes(const Stage& stage, const Clock& clock) {
+double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
   if (!clock.simulated()) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<double>(usage.ru_maxrss) * 1024;
   }
-  return stage.predicted_memory_bytes;
+  return stage.memory_by_node.at(static_cast<size_t>(rank));
 }
 
 class Participant {
@@ -111,6 +111,7 @@ class Participant {
         stage_.architecture, {parameters_.span(), gradients}, {job.task.seed, real_threads()});
     report_.reference_flops = reference_flops();
     started_s_ = node_.clock().now();
+    busy_before_s_ = node_.clock().busy_s();
     watch_ = Stopwatch(node_.clock());
     watch_.trace(node_.endpoint().size() <= kMostTimelines);
     if (counters_) counters_->sample();
@@ -119,7 +120,7 @@ class Participant {
     job.strategy->run(*context_);
     members_ = context_->members;
     trained_s_ = node_.clock().now();
-    note_traffic();
+    note_totals();
     watch_.enter(Phase::kOther);
     // The last update may have gone too far, and nobody computes with it where there is no test.
     if (knows_parameters() && !all_finite(model_->parameters()))
@@ -289,7 +290,15 @@ class Participant {
     return quality_of(context, sums, samples.size()).quality;
   }
 
-  void note_traffic() {
+  // Of training: what is measured after it does not count.
+  void note_totals() {
+    report_.cpu_s = node_.clock().busy_s() - busy_before_s_;
+    report_.cluster_joules = node_.clock().cluster_joules();
+    if (counters_ && counters_->available()) {
+      counters_->sample();
+      report_.joules = counters_->joules() - joules_before_;
+      report_.energy_method = counters_->method();
+    }
     const Traffic traffic = node_.endpoint().traffic();
     report_.bytes_sent = traffic.bytes_sent;
     report_.messages = traffic.messages_sent;
@@ -297,6 +306,18 @@ class Participant {
     const std::vector<uint64_t> sent = node_.endpoint().bytes_by_peer();
     for (size_t peer = 0; peer < sent.size(); ++peer)
       if (sent[peer] > 0) report_.links.emplace_back(static_cast<int>(peer), sent[peer]);
+  }
+
+  // For the launcher, which makes those of whole batches of them. A node that was started again
+  // counts steps of its own.
+  void note_losses() {
+    if (!is_worker() || stage_.job.cluster.workers == 1 || node_.clock().cost_only()) return;
+    if (stage_.job.strategy->taxonomy().timing != "synchronous") return;
+    if (node_.membership().incarnation(node_.endpoint().rank()) > 0) return;
+    for (const StepRow& row : recorder_.steps()) {
+      report_.losses.push_back(row.loss);
+      report_.shares.push_back(row.share);
+    }
   }
 
   void finish_report() {
@@ -308,20 +329,16 @@ class Participant {
     report_.communicate_s = watch_.seconds(Phase::kCommunicate);
     report_.aggregate_s = watch_.seconds(Phase::kAggregate);
     report_.wait_s = watch_.seconds(Phase::kWait);
-    report_.cpu_s = node_.clock().busy_s();
-    report_.peak_memory_bytes = peak_memory_bytes(stage_, node_.clock());
+    report_.peak_memory_bytes = peak_memory_bytes(stage_, node_.clock(), report_.rank);
     report_.steps = static_cast<int64_t>(recorder_.steps().size());
-    report_.samples = recorder_.steps().empty() ? 0 : recorder_.steps().back().samples;
+    report_.samples = recorder_.samples();
+    report_.own_samples = recorder_.own_samples();
+    note_losses();
     report_.freshness = recorder_.freshness();
     report_.counters = recorder_.counters();
     report_.timeline = watch_.intervals();
-    if (trained_s_ == 0) note_traffic();  // it ended early
+    if (trained_s_ == 0) note_totals();  // it ended early
     report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
-    if (counters_ && counters_->available()) {
-      counters_->sample();
-      report_.joules = counters_->joules() - joules_before_;
-      report_.energy_method = counters_->method();
-    }
     if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
     if (!knows_parameters()) return;
@@ -351,7 +368,7 @@ class Participant {
   Node& node_;
   Stopwatch watch_;
   double started_s_;
-  double trained_s_ = 0;
+  double trained_s_ = 0, busy_before_s_ = 0;
   std::optional<EnergyCounters> counters_;  // of rank 0, for its machine
   double joules_before_ = 0;
   double sampled_s_ = 0;

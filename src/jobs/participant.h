@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fabric/node.h"
 #include "jobs/job.h"
@@ -22,7 +23,8 @@ struct Stage {
   int64_t total_samples = 0;  // 0: not known
   Resumed resumed = {};       // what of it another run has done
   double data_s = 0;  // that reading the data took, where the clock of training counts it
-  double predicted_memory_bytes = 0;  // of a worker: what a simulated one is said to use
+  double predicted_memory_bytes = 0;  // of the worker that needs most
+  std::vector<double> memory_by_node = {};  // predicted: what simulated nodes are said to use
 };
 
 // Returns the node's report as text. A run that ends early throws PartialResult with the report of

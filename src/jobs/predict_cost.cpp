@@ -54,6 +54,16 @@ double predicted_memory_bytes(const Job& job, const Architecture& architecture, 
   return job.strategy->memory_bytes({task, job.cluster, job.optimizer, architecture, samples});
 }
 
+std::vector<double> predicted_memory_by_node(const Job& job, const Architecture& architecture,
+                                             size_t samples) {
+  TaskConfig task = job.task;
+  task.global_batch = largest_batch(job, samples);
+  const Plan plan{task, job.cluster, job.optimizer, architecture, samples};
+  std::vector<double> bytes = job.strategy->memory_by_worker(plan);
+  bytes.resize(job.strategy->roles(job.cluster).size(), job.strategy->server_memory_bytes(plan));
+  return bytes;
+}
+
 std::optional<Shortage> shortage_of_memory(const Job& job, const Architecture& architecture,
                                            size_t samples) {
   TaskConfig task = job.task;

@@ -8,6 +8,9 @@
 namespace tutti {
 
 // Memory of the worker that needs most, as its strategy counts it.
+// Of each node, workers first.
+std::vector<double> predicted_memory_by_node(const Job& job, const Architecture& architecture,
+                                             size_t samples);
 double predicted_memory_bytes(const Job& job, const Architecture& architecture, size_t samples = 0);
 
 // Of a virtual cluster: the first worker that needs more than its node has. Of processes: all

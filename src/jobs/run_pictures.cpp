@@ -79,6 +79,7 @@ json node_rows(const std::vector<NodeReport>& nodes) {
          {"bytes_sent", node.bytes_sent},
          {"messages", node.messages},
          {"steps", node.steps},
+         {"samples", node.own_samples},
          {"staleness_mean", node.freshness.staleness_mean},
          {"staleness_max", node.freshness.staleness_max},
          {"sha256", node.parameters_sha256}});

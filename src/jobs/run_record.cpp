@@ -30,11 +30,6 @@ double largest(const std::vector<NodeReport>& nodes, const F& of) {
   return most;
 }
 
-double total_seconds(const RunRecord& record) {
-  return largest(record.nodes, [](const NodeReport& n) { return n.total_s; }) +
-         (record.virtual_clock ? 0 : record.data_s);
-}
-
 // The speed of the nodes, as a share of the reference's.
 double relative_speed(const RunRecord& record) {
   if (record.nodes.empty()) return 1;
@@ -97,11 +92,16 @@ double total_samples(const RunRecord& record) {
 // Of this run alone, as is its time.
 double samples_per_second(const RunRecord& record) {
   const double samples = total_samples(record) - static_cast<double>(record.resumed.samples);
-  const double seconds = largest(record.nodes, [](const NodeReport& n) { return n.total_s; });
+  const double seconds = total_seconds(record);
   return seconds > 0 ? samples / seconds : 0;
 }
 
 }  // namespace
+
+double total_seconds(const RunRecord& record) {
+  return largest(record.nodes, [](const NodeReport& n) { return n.total_s; }) +
+         (record.virtual_clock ? 0 : record.data_s);
+}
 
 std::vector<int> lost_nodes(const RunRecord& record) {
   std::vector<int> lost;

@@ -28,6 +28,7 @@ struct RunRecord {
   bool virtual_clock = false;
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics
+  double data_cpu_s = 0, data_joules = 0;  // of it; joules where they are measured
   double wall_s = 0;  // that the run took here, whatever its clock
   double joules = 0;
   std::string energy_method;
@@ -40,6 +41,9 @@ struct RunRecord {
 
 // Ranks that did not see the end, whether or not the others went on without them.
 std::vector<int> lost_nodes(const RunRecord& record);
+
+// Of training: from before the first sample is read, where that counts, until the last node ends.
+double total_seconds(const RunRecord& record);
 
 nlohmann::json to_json(const RunRecord& record, Job& job);
 // As text, whatever is in it: a path need not be UTF-8, JSON must.

@@ -81,13 +81,17 @@ bool needs_tensors(const OptimizerConfig& config);
 class Schedule {
  public:
   Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
+  // The run ends before its epochs do: after so many steps over so many samples (0: it does not),
+  // or at this epoch. What comes down until the end of the run comes down until then.
+  void end_after(int64_t max_steps, size_t samples);
+  void end_at(double epoch);
   double rate(double epoch) const;  // `epoch` counts fractions: 1.5 is halfway the second
   int64_t global_batch(int64_t epoch) const;
 
  private:
   OptimizerConfig config_;
   int64_t global_batch_;
-  int64_t epochs_;
+  double end_;  // in epochs
 };
 
 }  // namespace tutti

@@ -29,7 +29,7 @@ double cosine_share(double epoch, double start, double end, double final_fractio
 }  // namespace
 
 Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs)
-    : config_(config), global_batch_(global_batch), epochs_(epochs) {
+    : config_(config), global_batch_(global_batch), end_(static_cast<double>(epochs)) {
   const auto known = {"constant", "step", "cosine", "grow_batch"};
   if (std::find(known.begin(), known.end(), config.schedule) == known.end())
     throw ConfigError("optimizer.schedule",
@@ -37,6 +37,21 @@ Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t 
                                   "grow_batch",
                                   config.schedule));
 }
+
+void Schedule::end_after(int64_t max_steps, size_t samples) {
+  if (max_steps == 0 || samples == 0) return;
+  const auto count = static_cast<int64_t>(samples);
+  for (int64_t epoch = 0, left = max_steps; static_cast<double>(epoch) < end_; ++epoch) {
+    const int64_t batch = std::max<int64_t>(1, global_batch(epoch));
+    const int64_t steps = count / batch + (count % batch != 0 ? 1 : 0);
+    if (left <= steps)
+      return end_at(static_cast<double>(epoch) +
+                    static_cast<double>(left) / static_cast<double>(steps));
+    left -= steps;
+  }
+}
+
+void Schedule::end_at(double epoch) { end_ = std::min(end_, epoch); }
 
 double Schedule::rate(double epoch) const {
   double rate = config_.lr;
@@ -46,8 +61,7 @@ double Schedule::rate(double epoch) const {
   if (config_.schedule == "step")
     rate *= std::pow(config_.step_factor, steps_behind(epoch, config_.step_epochs));
   if (config_.schedule == "cosine")
-    rate *= cosine_share(epoch, config_.warmup_epochs, static_cast<double>(epochs_),
-                         config_.final_fraction);
+    rate *= cosine_share(epoch, config_.warmup_epochs, end_, config_.final_fraction);
   if (epoch < config_.warmup_epochs) rate *= epoch / config_.warmup_epochs;
   return rate;
 }

@@ -99,6 +99,8 @@ std::vector<double> Strategy::memory_by_worker(const Plan& plan) const {
   return std::vector<double>(static_cast<size_t>(plan.cluster.workers), memory_bytes(plan));
 }
 
+double Strategy::server_memory_bytes(const Plan& plan) const { return memory_bytes(plan); }
+
 size_t Strategy::window_bytes(const Plan&) const { return 0; }
 
 SharedMemory Strategy::share(Node& node, const Plan& plan, Log&) const {

@@ -79,6 +79,7 @@ Work backward_work(const Architecture& architecture, size_t samples) {
 double compute_gradient(Context& context, const Batch& batch, float scale,
                         const Model::Ready& ready, LateParameters* late) {
   PhaseScope scope(context.watch, Phase::kCompute);
+  context.recorder.trained(batch.size());
   Clock& clock = context.node.clock();
   if (!clock.simulated())
     return late ? gradient_of_late(context, batch, scale, ready, *late)

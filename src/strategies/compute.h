@@ -20,7 +20,8 @@ class LateParameters {
   virtual void await(Range range) = 0;  // returns when they are in the model
 };
 
-// model.gradient() with its time charged. Real fabrics call `ready` from within the backward pass.
+// model.gradient() with its time charged and its samples counted. Real fabrics call `ready` from
+// within the backward pass.
 // On a virtual one the arithmetic happens first, outside of time, and its ready ranges are then
 // replayed, each after the work that makes it ready. With `late` parameters each layer of the
 // forward pass waits for its own and for those before: on a virtual fabric the arithmetic comes

@@ -21,6 +21,13 @@ LocalTraining::LocalTraining(Context& context, Pace pace)
       optimizer_(make_optimizer(context.optimizer, layout_)),
       started_s_(context.node.clock().now()),
       next_evaluation_(context.task.eval_every) {
+  const TaskConfig& task = context.task;
+  const size_t samples = context.data.splits.train.size();
+  if (pace == Pace::kLockstep)
+    schedule_.end_after(task.max_steps, samples);
+  else if (task.max_steps > 0)  // it counts samples
+    schedule_.end_at(static_cast<double>(task.max_steps * task.global_batch) /
+                     static_cast<double>(samples));
   begin_epoch();
 }
 
@@ -84,6 +91,7 @@ void LocalTraining::sparse_gradient() {
   PhaseScope scope(context_.watch, Phase::kCompute);
   auto* const model = dynamic_cast<SparseModel*>(&context_.model);
   TUTTI_CHECK(model != nullptr);
+  context_.recorder.trained(batch_.size());
   note_loss(model->sparse_gradient(batch_, keys_, scale()));
 }
 
@@ -97,7 +105,9 @@ void LocalTraining::update() {
 void LocalTraining::end_step(double staleness) {
   ++steps_;
   own_samples_ += static_cast<int64_t>(batch_.size());
-  if (pace_ == Pace::kLockstep) samples_ += batches_.count(step_);
+  // At a free pace those of the others are told after the step.
+  samples_ +=
+      pace_ == Pace::kLockstep ? batches_.count(step_) : static_cast<int64_t>(batch_.size());
   if (++step_ == batches_.steps()) {
     ++epoch_;
     step_ = 0;
@@ -105,8 +115,12 @@ void LocalTraining::end_step(double staleness) {
   }
   context_.recorder.applied(
       {.round = steps_, .staleness = staleness, .age_s = elapsed_s() - began_s_});
-  context_.recorder.step(
-      {.step = steps_, .time_s = elapsed_s(), .loss = loss_, .rate = rate_, .samples = samples_});
+  context_.recorder.step({.step = steps_,
+                          .time_s = elapsed_s(),
+                          .loss = loss_,
+                          .rate = rate_,
+                          .samples = samples_,
+                          .share = static_cast<int64_t>(batch_.size())});
 }
 
 bool LocalTraining::evaluate(std::span<const Rank> members) {

@@ -71,6 +71,12 @@ void Recorder::measure(const std::string& name, int64_t step, double value) {
   series.every *= 2;
 }
 
+// Workers that do not wait for each other learn of the others' last samples after their own.
+int64_t Recorder::samples() const {
+  return std::max(steps_.empty() ? 0 : steps_.back().samples,
+                  evaluations_.empty() ? 0 : evaluations_.back().samples);
+}
+
 Freshness Recorder::freshness() const {
   Freshness result = totals_;
   result.count = static_cast<int64_t>(rounds_.size());

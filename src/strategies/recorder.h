@@ -17,6 +17,7 @@ struct StepRow {
   double loss = 0;    // mean over this node's share of the batch
   double rate = 0;
   int64_t samples = 0;  // of all workers, so far
+  int64_t share = 0;    // samples that the loss is the mean over; 0: all nodes have the same loss
 };
 
 struct EvaluationRow {
@@ -79,6 +80,9 @@ class Recorder {
     evaluations_.push_back(row);
     if (on_evaluation_) on_evaluation_(row);
   }
+  // This node has computed the gradient of so many samples. Where several nodes compute it
+  // together, each with some of the weights, one of them counts for all.
+  void trained(size_t samples) { own_samples_ += static_cast<int64_t>(samples); }
   void applied(const Applied& update);
   void measure(const std::string& name, int64_t step, double value);
   void figure(const std::string& name, double value) { extra_.figures[name] = value; }
@@ -91,6 +95,9 @@ class Recorder {
   const std::vector<StepRow>& steps() const { return steps_; }
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
   const std::map<std::string, int64_t>& counters() const { return counters_; }
+  int64_t own_samples() const { return own_samples_; }
+  // Of all workers, as far as this node knows.
+  int64_t samples() const;
   Freshness freshness() const;
   const Extra& extra() const { return extra_; }
 
@@ -100,6 +107,7 @@ class Recorder {
   std::vector<StepRow> steps_;
   std::vector<EvaluationRow> evaluations_;
   std::map<std::string, int64_t> counters_;
+  int64_t own_samples_ = 0;
   std::vector<int64_t> rounds_;  // of the updates, in the order they were applied
   double staleness_sum_ = 0, age_sum_s_ = 0;
   Freshness totals_;

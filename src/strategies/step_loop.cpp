@@ -12,7 +12,9 @@ class StepLoop {
         batches_(batches),
         taker_(taker),
         schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
-        started_s_(context.node.clock().now()) {}
+        started_s_(context.node.clock().now()) {
+    schedule_.end_after(context.task.max_steps, context.data.splits.train.size());
+  }
 
   void run() {
     for (int64_t epoch = 0; epoch < context_.task.epochs; ++epoch) {
@@ -52,7 +54,7 @@ class StepLoop {
   void take_step(const StepAhead& next) {
     const double began_s = elapsed_s();
     context_.node.clock().begin_step();
-    const double loss = taker_.take_step(batches_, next);
+    const StepLoss loss = taker_.take_step(batches_, next);
     ++steps_;
     samples_ += batches_.count(next.step);
     Applied update{.round = steps_, .staleness = 0, .age_s = elapsed_s() - began_s};
@@ -60,9 +62,10 @@ class StepLoop {
     context_.recorder.applied(update);
     context_.recorder.step({.step = steps_,
                             .time_s = elapsed_s(),
-                            .loss = loss,
+                            .loss = loss.mean,
                             .rate = next.rate,
-                            .samples = samples_});
+                            .samples = samples_,
+                            .share = static_cast<int64_t>(loss.samples)});
   }
 
   // Measures quality when it is due; true when the target is reached.

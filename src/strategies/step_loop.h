@@ -2,6 +2,8 @@
 // of quality, records. What a step is, and who measures, is the strategy's own.
 #pragma once
 
+#include <cmath>
+
 #include "data/batches.h"
 #include "strategies/compute.h"
 #include "strategies/strategy.h"
@@ -17,12 +19,21 @@ struct StepAhead {
   int64_t followers = 0;
 };
 
+// Over the samples that a node knows it of: its share of the batch, or more.
+struct StepLoss {
+  double mean = 0;  // not a number where there are none
+  size_t samples = 0;
+};
+inline StepLoss mean_loss(double sum, size_t samples) {
+  return {samples > 0 ? sum / static_cast<double>(samples) : NAN, samples};
+}
+
 class StepTaker {
  public:
   virtual ~StepTaker() = default;
   // Gradient and update, on all nodes or on none: throws diverged_at() before any parameter has
-  // changed. Returns the mean loss over the samples that this node knows it of; NaN: of none.
-  virtual double take_step(const Batches& batches, const StepAhead& next) = 0;
+  // changed.
+  virtual StepLoss take_step(const Batches& batches, const StepAhead& next) = 0;
   // Says of the last step's update how old its gradient was, unless it was computed in that step.
   virtual void date(Applied&) const {}
   // Quality on the validation samples, the same on every node.

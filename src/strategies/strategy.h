@@ -142,6 +142,8 @@ class Strategy {
   virtual double memory_bytes(const Plan& plan) const;
   // The same of each worker, where they are not alike. By default they are.
   virtual std::vector<double> memory_by_worker(const Plan& plan) const;
+  // Of a node that is not a worker, where there are any. By default as much as a worker.
+  virtual double server_memory_bytes(const Plan& plan) const;
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                                   size_t samples) const;

@@ -21,12 +21,13 @@ class Trainer : public StepTaker {
     if (balance) balance_.emplace(context);
   }
 
-  double take_step(const Batches& batches, const StepAhead& next) override {
+  StepLoss take_step(const Batches& batches, const StepAhead& next) override {
     const int64_t step = next.step;
     const uint64_t number = next.number;
     const auto scale = 1.0f / static_cast<float>(batches.count(step));
-    const double loss = context_.task.deterministic ? exact_gradient(batches, step, scale, number)
-                                                    : share_gradient(batches, step, scale, number);
+    const StepLoss loss = context_.task.deterministic
+                              ? exact_gradient(batches, step, scale, number)
+                              : share_gradient(batches, step, scale, number);
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (!context_.node.clock().cost_only()) {
       // The sum is what all workers have in common: this way all of them see it, or none.
@@ -43,7 +44,7 @@ class Trainer : public StepTaker {
 
  private:
   // Every worker computes its share of the batch in one go, exchanging what is ready meanwhile.
-  double share_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
+  StepLoss share_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
     const double began_s = context_.node.clock().now();
     const auto share = balance_ ? batches.part(step, balance_->part(batch_size(batches, step)))
                                 : batches.share(step, context_.node.endpoint().rank());
@@ -53,11 +54,11 @@ class Trainer : public StepTaker {
     const double seconds = context_.node.clock().now() - began_s;
     exchange_.finish(tag_step);
     if (balance_) balance_->worked(share.size(), seconds, tag_step);
-    return share.empty() ? NAN : loss / static_cast<double>(share.size());
+    return mean_loss(loss, share.size());
   }
 
   // The batch is cut into lanes that do not depend on the workers, and added up exactly.
-  double exact_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
+  StepLoss exact_gradient(const Batches& batches, int64_t step, float scale, uint64_t tag_step) {
     const auto lanes = static_cast<size_t>(context_.task.lanes);
     const double began_s = context_.node.clock().now();
     const Range mine = balance_ ? balance_->part(lanes)
@@ -86,7 +87,7 @@ class Trainer : public StepTaker {
     if (arithmetic) round_all(sums, context_.model.gradients());
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(sums.size())});
-    return count ? loss / static_cast<double>(count) : NAN;
+    return mean_loss(loss, count);
   }
 
   static size_t batch_size(const Batches& batches, int64_t step) {

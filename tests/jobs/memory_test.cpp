@@ -2,6 +2,8 @@
 // the node that has too little.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "jobs/predict_cost.h"
 #include "tests/support/jobs.h"
 
@@ -46,6 +48,31 @@ TEST(Memory, OfAGrowingBatchIsThatOfTheLargest) {
   EXPECT_EQ(needed(job + grows + Settings{"task.epochs=9"}),
             needed(job + Settings{"task.global_batch=389"}));
   EXPECT_GT(needed(job + grows), needed(job));
+}
+
+// In the record of a simulation: not that of the fullest for all of them.
+TEST(Memory, OfNodesWithDifferentPartsIsToldApart) {
+  const auto by_node = [](const Settings& settings) {
+    const Job job = load_job("", settings);
+    const Prepared prepared = prepare(job);
+    return predicted_memory_by_node(job, prepared.architecture, prepared.data.splits.train.size());
+  };
+  const std::vector<Settings> cut = {virtual_mlp("pipeline"),
+                                     virtual_mlp("early_exit") + Settings{"strategy.devices=2"}};
+  for (const Settings& job : cut) {
+    const std::vector<double> parts = by_node(job);
+    ASSERT_EQ(parts.size(), 4u);
+    EXPECT_EQ(*std::max_element(parts.begin(), parts.end()), needed(job));
+    EXPECT_LT(*std::min_element(parts.begin(), parts.end()), needed(job));
+  }
+  const std::vector<double> two =
+      by_node(virtual_mlp("parameter_server") + Settings{"strategy.servers=2"});
+  ASSERT_EQ(two.size(), 6u);
+  EXPECT_EQ(two[3], two[0]);
+  EXPECT_NE(two[4], two[0]);
+  const std::vector<double> four =
+      by_node(virtual_mlp("parameter_server") + Settings{"strategy.servers=4"});
+  EXPECT_LT(four[7], two[5]);
 }
 
 TEST(Memory, IsThatOfEachNode) {

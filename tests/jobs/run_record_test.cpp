@@ -9,7 +9,10 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "jobs/batch_losses.h"
+#include "jobs/run_folder.h"
 #include "jobs/run_quality.h"
+#include "tests/support/jobs.h"
 
 namespace tutti {
 namespace {
@@ -30,6 +33,9 @@ NodeReport example(int rank) {
   report.messages = 7;
   report.steps = 100 - rank;
   report.samples = 2000;
+  report.own_samples = 1000;
+  report.losses = {2.5, NAN, 1};
+  report.shares = {3 + rank, rank, 0};
   report.freshness.count = 1 + 2 * rank;
   report.freshness.staleness_mean = 0.5 + rank;
   report.freshness.staleness_max = 3 + rank;
@@ -96,6 +102,29 @@ TEST(NodeReport, GarbageIsADataError) {
   }
 }
 
+// Step by step, over the samples of all: a node without a share has no loss of its own.
+TEST(RunRecord, TheLossOfABatchIsTheMeanOverItsShares) {
+  std::vector<NodeReport> nodes(3);
+  nodes[0].losses = {1, NAN, 7};
+  nodes[0].shares = {3, 0, 0};
+  nodes[1].losses = {2, 4, 7};
+  nodes[1].shares = {1, 5, 0};
+  nodes[2].losses = {6};  // it was lost
+  nodes[2].shares = {1};
+  const std::vector<double> losses = batch_losses(nodes);
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_DOUBLE_EQ(losses[0], (3 * 1 + 2 + 6) / 5.0);
+  EXPECT_DOUBLE_EQ(losses[1], 4);
+  EXPECT_TRUE(std::isnan(losses[2]));  // all know the same
+
+  const testing_support::TemporaryFolder folder;
+  const std::string names = "step,time_s,loss,rate,samples\n";
+  write_file(folder / "series.csv", names + "1,0.5,1,0.1,5\n2,1,nan,0.1,10\n3,1.5,7,0.1,15\n");
+  write_batch_losses(folder.path(), nodes);
+  EXPECT_EQ(read_file(folder / "series.csv"),
+            names + "1,0.5,2.2,0.1,5\n2,1,4,0.1,10\n3,1.5,7,0.1,15\n");
+}
+
 TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
   EXPECT_TRUE(has_collapsed(0.3, 0.6088, 0.104, true, 0.1));
   EXPECT_FALSE(has_collapsed(0.3, 0.9, 0.51, true, 0.1));  // 0.4 of 0.8 is half
@@ -151,7 +180,8 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(wall["energy"]["joules"], 12);
   EXPECT_DOUBLE_EQ(wall["utilisation"], 2 * 1.4 / 21);
   EXPECT_EQ(wall["steps"], 100);
-  EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11);
+  EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11.5);  // in the same time
+  EXPECT_EQ(wall["nodes"][1]["samples"], 1000);              // its own
   EXPECT_EQ(wall["bytes_sent"], (uint64_t{1} << 41) + 1);
   EXPECT_EQ(wall["messages"], 14);
   EXPECT_EQ(wall["peak_memory_bytes"], 2e9);

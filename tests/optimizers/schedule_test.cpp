@@ -57,6 +57,23 @@ TEST(Schedule, CosineEndsAtItsFraction) {
     EXPECT_GT(schedule.rate(epoch), schedule.rate(epoch + 0.125));
 }
 
+// A run that ends after so many steps, in the middle of an epoch or before all of them.
+TEST(Schedule, CosineEndsWhereTheRunDoes) {
+  OptimizerConfig config = config_of("cosine");
+  config.final_fraction = 0.1;
+  Schedule schedule(config, 128, 8);
+  schedule.end_after(10, 500);  // 4 steps an epoch
+  EXPECT_NEAR(schedule.rate(1.25), 0.2 * 0.55, 1e-12);
+  EXPECT_NEAR(schedule.rate(2.5), 0.02, 1e-12);
+  EXPECT_NEAR(schedule.rate(7), 0.02, 1e-12);
+  schedule.end_after(1000, 500);  // it comes to its end before
+  EXPECT_NEAR(schedule.rate(1.25), 0.2 * 0.55, 1e-12);
+  Schedule whole(config, 128, 8);
+  whole.end_after(0, 500);
+  whole.end_after(1000, 500);
+  EXPECT_NEAR(whole.rate(4), 0.2 * 0.55, 1e-12);
+}
+
 TEST(Schedule, WarmUpRisesLinearlyFromZero) {
   for (const char* name : {"constant", "cosine", "grow_batch"}) {
     OptimizerConfig config = config_of(name);

@@ -101,7 +101,8 @@ std::pair<size_t, Completion> VirtualEndpoint::wait_any(std::span<Handle> handle
   world_.leave_if_stopped();
   if (std::none_of(handles.begin(), handles.end(), [](const Handle& h) { return h.pending(); }))
     return {handles.size(), {State::kTimedOut, kAnyRank, Tag(), 0}};
-  const double deadline_s = now() + (timeout_s > 0 ? timeout_s : kPoll_s);
+  const double began_s = now(), polled_before_s = world_.participant(rank_).polled_s;
+  const double deadline_s = began_s + (timeout_s > 0 ? timeout_s : kPoll_s);
   bool in_time = true;
   while (true) {
     if (const auto ended = look(handles)) {
@@ -111,6 +112,7 @@ std::pair<size_t, Completion> VirtualEndpoint::wait_any(std::span<Handle> handle
     if (!in_time) return {handles.size(), {State::kTimedOut, kAnyRank, Tag(), 0}};
     const OperationsWaiting waiting(world_.mail(), rank_, handles);
     in_time = world_.block(rank_, deadline_s, waiting);
+    if (timeout_s <= 0) world_.participant(rank_).polled_s = polled_before_s + now() - began_s;
   }
 }
 

@@ -51,7 +51,9 @@ class VirtualClock final : public Clock {
   void begin_chunk() override { world_.begin_chunk(rank_); }
   double load() const override;
   double busy_s() const override { return world_.participant(rank_).busy_s; }
+  double polled_s() const override { return world_.participant(rank_).polled_s; }
   bool simulated() const override { return true; }
+  double cluster_joules() const override { return world_.platform().joules(); }
   bool cost_only() const override { return world_.config().cost_only; }
 
  private:

@@ -48,6 +48,7 @@ struct Participant {
   std::vector<uint64_t> bytes_by_peer;
   double started_s = 0;
   double busy_s = 0;
+  double polled_s = 0;
   // Not reset by a restart, so that no random number is used twice.
   uint32_t steps = 0, chunks = 0;
   uint32_t stretch = 0;  // the step, the chunk or, where none ever begins, the charge that it is in

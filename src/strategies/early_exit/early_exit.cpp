@@ -90,11 +90,15 @@ class EarlyExit : public Strategy {
   }
 
   double memory_bytes(const Plan& plan) const override {
+    const std::vector<double> bytes = memory_by_worker(plan);
+    return *std::max_element(bytes.begin(), bytes.end());
+  }
+  std::vector<double> memory_by_worker(const Plan& plan) const override {
     const Tiers tiers = place_tiers(config_, plan);
-    double most = 0;
+    std::vector<double> bytes;
     for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
-      most = std::max(most, tier_memory(tiers, plan, rank));
-    return most;
+      bytes.push_back(tier_memory(tiers, plan, rank));
+    return bytes;
   }
 
   std::string keeps() const override { return "exits"; }

@@ -21,18 +21,20 @@ EarlyExitTrainer::EarlyExitTrainer(Context& context, Tiers tiers, const EarlyExi
   thresholds_.resize(tiers_.size() - 1, 0.0);
 }
 
-double EarlyExitTrainer::take_step(const Batches& batches, const StepAhead& next) {
+StepLoss EarlyExitTrainer::take_step(const Batches& batches, const StepAhead& next) {
   ExitNode::Shares shares;
   const size_t count_of_shares = tiers_.views ? 1 : tiers_.devices;
   for (size_t i = 0; i < count_of_shares; ++i) {
     const auto share = batches.share(next.step, static_cast<int64_t>(i));
     shares.emplace_back(share.begin(), share.end());
   }
+  const auto me = static_cast<size_t>(context_.node.endpoint().rank());
+  if (me < shares.size()) context_.recorder.trained(shares[me].size());
   const auto count = static_cast<double>(batches.count(next.step));
   const double loss = node_->train(shares, next.number, 1.0F / static_cast<float>(count));
   if (!std::isfinite(loss)) throw diverged_at(next.number);
   node_->update(next.rate);
-  return loss / count;
+  return {loss / count, static_cast<size_t>(batches.count(next.step))};
 }
 
 Quality EarlyExitTrainer::validate(Tag tag) {

@@ -13,7 +13,7 @@ class EarlyExitTrainer : public StepTaker {
  public:
   EarlyExitTrainer(Context& context, Tiers tiers, const EarlyExitConfig& config);
 
-  double take_step(const Batches& batches, const StepAhead& next) override;
+  StepLoss take_step(const Batches& batches, const StepAhead& next) override;
   // Accuracy with samples leaving early; chooses the thresholds if the settings leave them open.
   Quality validate(Tag tag) override;
   // Brings all parameters to rank 0, those of the exits as what the run keeps.

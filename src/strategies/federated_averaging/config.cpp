@@ -139,4 +139,15 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                     optimizer.kind));
 }
 
+double samples_in_round(const Config& config, const TaskConfig& task, const ClusterConfig& cluster,
+                        size_t samples) {
+  const int64_t clients = client_count(config, cluster);
+  const auto wanted = static_cast<double>(wanted_clients(config, clients));
+  if (config.local_steps == 0)
+    return wanted / static_cast<double>(clients) * static_cast<double>(samples) *
+           static_cast<double>(config.local_epochs);
+  return wanted * static_cast<double>(config.local_steps) *
+         static_cast<double>(batch_of_client(config, task, clients));
+}
+
 }  // namespace tutti::federated_averaging

@@ -54,6 +54,9 @@ inline bool clients_count_alike(const Config& config) {
 int64_t wanted_clients(const Config& config, int64_t clients);
 int64_t asked_clients(const Config& config, int64_t clients);
 int64_t batch_of_client(const Config& config, const TaskConfig& task, int64_t clients);
+// That the clients of a round train on if none drops out, of `samples` in all.
+double samples_in_round(const Config& config, const TaskConfig& task, const ClusterConfig& cluster,
+                        size_t samples);
 // True when a round may close before every client has answered: then who is fast matters.
 inline bool closes_early(const Config& config) {
   return config.deadline_s > 0 || config.over_select > 1;

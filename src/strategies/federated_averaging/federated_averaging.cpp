@@ -37,6 +37,16 @@ class FederatedAveraging : public Strategy {
 
   bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
 
+  // Two copies of the parameters, the sum of the updates and those that arrive; and with SCAFFOLD
+  // the control variates of all clients.
+  double server_memory_bytes(const Plan& plan) const override {
+    const auto vector = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
+    const bool scaffold = config_.algorithm == "scaffold";
+    const auto clients = static_cast<double>(fed::client_count(config_, plan.cluster));
+    return vector * (3 + (scaffold ? 2 : 1) * static_cast<double>(1 + plan.cluster.workers) +
+                     (scaffold ? clients + 1 : 0));
+  }
+
   // Of the server in a round: its parameters to every client that it asks.
   StepCost step_cost(const Plan& plan) const override {
     const auto vector = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
@@ -52,13 +62,7 @@ class FederatedAveraging : public Strategy {
 
   double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                           size_t samples) const override {
-    const int64_t clients = fed::client_count(config_, cluster);
-    const auto wanted = static_cast<double>(fed::wanted_clients(config_, clients));
-    if (config_.local_steps == 0)
-      return wanted / static_cast<double>(clients) * static_cast<double>(samples) *
-             static_cast<double>(config_.local_epochs);
-    return wanted * static_cast<double>(config_.local_steps) *
-           static_cast<double>(fed::batch_of_client(config_, task, clients));
+    return fed::samples_in_round(config_, task, cluster, samples);
   }
 
   void run(Context& context) const override {

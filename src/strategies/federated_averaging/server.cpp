@@ -46,6 +46,12 @@ Server::Server(Context& context, const Config& config)
       workers_(static_cast<size_t>(context.cluster.workers)),
       next_evaluation_(context.task.eval_every),
       started_s_(node_.clock().now()) {
+  // Rounds count as steps. Clients that drop out may make them shorter than this.
+  if (context.task.max_steps > 0)
+    schedule_.end_at(static_cast<double>(context.task.max_steps) *
+                     samples_in_round(config, context.task, context.cluster,
+                                      context.data.splits.train.size()) /
+                     static_cast<double>(context.data.splits.train.size()));
   const bool arithmetic = !node_.clock().cost_only();
   if (config.algorithm == "scaffold")
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);

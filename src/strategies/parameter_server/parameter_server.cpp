@@ -89,6 +89,19 @@ class ParameterServer : public Strategy {
            step_cost(plan).extra_memory;
   }
 
+  // The initial parameters of all; of its shards the parameters, the sum of their gradients, the
+  // state of the optimizer; and what each worker pushes.
+  double server_memory_bytes(const Plan& plan) const override {
+    if (plan.architecture.row_width > 0) return memory_bytes(plan);
+    const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    const auto count = static_cast<double>(plan.architecture.parameter_count);
+    const double share = count / static_cast<double>(config_.servers);
+    const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
+    return count * sizeof(float) + static_cast<double>(1 + config_.replicas) * share *
+                                       (sizeof(float) * (1 + state / count) + element) +
+           static_cast<double>(plan.cluster.workers) * share * element;
+  }
+
   StepCost step_cost(const Plan& plan) const override {
     if (plan.architecture.row_width > 0) return ps::row_step_cost(plan, config_);
     const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);

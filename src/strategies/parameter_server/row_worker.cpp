@@ -96,7 +96,7 @@ void RowWorker::compute(const Hand& hand) {
   const LocalWorker::Result result = gradient(place, number_of(hand));
   push_rows();
   accrued_steps_ = 0;
-  note_step(result.loss, timetable_.rate(hand));
+  note_step(result, timetable_.rate(hand));
 }
 
 void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int64_t snapshot) {
@@ -168,6 +168,7 @@ void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t want
 double RowWorker::lane_gradient(std::span<const uint32_t> samples, uint64_t step_number,
                                 float scale) {
   PhaseScope scope(context_.watch, Phase::kCompute);
+  context_.recorder.trained(samples.size());
   double loss = 0;
   if (model_) {
     batch_.step = step_number;

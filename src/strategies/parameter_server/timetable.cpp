@@ -8,6 +8,7 @@ Timetable::Timetable(const TaskConfig& task, const OptimizerConfig& optimizer, s
     : schedule_(optimizer, task.global_batch, task.epochs),
       samples_(static_cast<int64_t>(samples)),
       epochs_(task.epochs) {
+  schedule_.end_after(task.max_steps, samples);
   if (task.max_steps == 0) return;
   // Only those that the steps begin: a job may name a million epochs and stop in the second.
   int64_t epoch = 0;

@@ -62,7 +62,7 @@ class Worker : private LateParameters {
   void push_pieces(Range ready);
   void evaluate(const EvaluationTask& task, uint32_t flags);
   virtual void read_for(const EvaluationTask& task, uint32_t flags);
-  void note_step(double loss, double rate);
+  void note_step(const LocalWorker::Result& result, double rate);
   LocalWorker::Place place_of(const Hand& hand) const {
     return {hand.epoch, hand.step, hand.part, hand.parts};
   }

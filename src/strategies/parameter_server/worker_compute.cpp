@@ -26,8 +26,9 @@ void Worker::compute(const Hand& hand) {
   if (!ahead) ask(0);
 }
 
-void Worker::note_step(double loss, double rate) {
-  row_ = StepRow{.step = ++steps_, .loss = loss, .rate = rate};
+void Worker::note_step(const LocalWorker::Result& result, double rate) {
+  row_ = StepRow{
+      .step = ++steps_, .loss = result.loss, .rate = rate, .samples = 0, .share = result.samples};
 }
 
 // Every step pulls: the gradients travel while the backward pass computes those of earlier layers.
@@ -61,7 +62,7 @@ void Worker::compute_and_push(const Hand& hand) {
       if (link.shares()) begin(link, Request::kOutbox);
   }
   accrued_steps_ = 0;
-  note_step(result.loss, timetable_.rate(hand));
+  note_step(result, timetable_.rate(hand));
 }
 
 void Worker::push_pieces(Range ready) {
@@ -129,7 +130,7 @@ void Worker::compute_and_accrue(const Hand& hand, bool push) {
   accrued_hand_ = hand;
   ++accrued_steps_;
   accrued_samples_ += result.samples;
-  note_step(result.loss, rate);
+  note_step(result, rate);
   if (!push) return;
   for (Link& link : links_) {
     Request request = pull_request(link, Request::kPush);

@@ -38,11 +38,14 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
 
+// Each sample goes through all stages and shards: one of them counts it.
+bool PipelineTrainer::counts_samples() const { return has_last_stage() && shard_ == 0; }
+
 double PipelineTrainer::busy_s() const {
   return context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
 }
 
-double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next) {
+StepLoss PipelineTrainer::take_step(const Batches& batches, const StepAhead& next) {
   const double began_s = context_.node.clock().now(), busy_before_s = busy_s();
   const size_t count =
       placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
@@ -53,7 +56,7 @@ double PipelineTrainer::take_step(const Batches& batches, const StepAhead& next)
   context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
   busy_s_ += busy_s() - busy_before_s;
   steps_s_ += context_.node.clock().now() - began_s;
-  return count ? loss / static_cast<double>(count) : NAN;
+  return mean_loss(loss, count);
 }
 
 // The micro-batches of one batch, forward and backward. Those that another copy of the stage
@@ -70,6 +73,7 @@ size_t PipelineTrainer::pass_batch(const Batches& batches, const StepAhead& next
     const auto samples = batches.lane(next.step, static_cast<int64_t>(micro),
                                       static_cast<int64_t>(placement_.micro_batches));
     const bool own = shape.computes(node_, micro - mine.begin);
+    if (own && counts_samples()) context_.recorder.trained(samples.size());
     plan.samples.push_back(own ? samples : std::span<const uint32_t>{});
     count += samples.size();
   }
@@ -94,6 +98,7 @@ size_t PipelineTrainer::pass_on(const Batches& batches, const StepAhead& next) {
     worker.forward(sent_);
   worker.backward(returned_);
   const size_t count = under_way_.samples[returned_].size();
+  if (counts_samples()) context_.recorder.trained(count);
   if (++returned_ == under_way_.samples.size()) worker.end();
   return count;
 }

@@ -13,7 +13,7 @@ class PipelineTrainer : public StepTaker {
  public:
   PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config);
 
-  double take_step(const Batches& batches, const StepAhead& next) override;
+  StepLoss take_step(const Batches& batches, const StepAhead& next) override;
   void date(Applied& update) const override { workers_.front()->date(update); }
   Quality validate(Tag tag) override;
   // Brings all parameters to rank 0, with how busy the nodes were.
@@ -27,6 +27,7 @@ class PipelineTrainer : public StepTaker {
   size_t pass_on(const Batches& batches, const StepAhead& next);
   void run(const std::vector<StageTask>& tasks, const PassPlan& plan);
   bool has_last_stage() const;
+  bool counts_samples() const;
   double share_loss(uint64_t step);
   void share_sums(EvaluationSums& sums, Tag tag);
   double busy_s() const;

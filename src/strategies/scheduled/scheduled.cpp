@@ -78,6 +78,14 @@ class Scheduled : public Strategy {
            column_bytes(plan);
   }
 
+  // Where it looks for conflicts the scheduler has all columns.
+  double server_memory_bytes(const Plan& plan) const override {
+    const auto parameters = static_cast<double>(plan.architecture.parameter_count);
+    const bool looks = config_.schedule == "priority" && config_.conflict < 1;
+    return 2 * parameters * sizeof(float) +
+           (looks ? parameters * static_cast<double>(plan.samples) * sizeof(double) : 0);
+  }
+
   std::vector<std::string> explain(const Plan& plan) const override {
     const RoundPlan rounds = rounds_of(plan);
     const size_t features = coordinates_of(plan);
