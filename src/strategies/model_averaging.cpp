@@ -1,5 +1,8 @@
 #include "strategies/model_averaging.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/bytes.h"
 #include "fabric/exchange.h"
 #include "strategies/averaging.h"
@@ -95,11 +98,14 @@ class ModelAveraging : public Strategy {
     return {"client-server", "data", "decentralised", "synchronous", "star"};
   }
 
-  // Of the master, and at most: how many steps there are between merges depends on the data.
+  // Of the master, on the average of all steps.
   StepCost step_cost(const Plan& plan) const override {
     const auto others = static_cast<double>(plan.cluster.workers - 1);
     const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
-    return {.bytes_sent = others * bytes, .messages = others, .extra_memory = bytes};
+    const double merges = merges_per_step(plan);
+    return {.bytes_sent = merges * others * bytes,
+            .messages = merges * others,
+            .extra_memory = bytes};
   }
 
   void run(Context& context) const override {
@@ -107,6 +113,17 @@ class ModelAveraging : public Strategy {
   }
 
  private:
+  // The last step merges too. Without the data it is not known how many there are: at most one each.
+  double merges_per_step(const Plan& plan) const {
+    if (plan.samples == 0) return 1;
+    const auto samples = static_cast<double>(plan.samples);
+    const double in_epoch = std::ceil(samples / static_cast<double>(plan.task.global_batch));
+    double steps = in_epoch * static_cast<double>(plan.task.epochs);
+    if (plan.task.max_steps > 0) steps = std::min(steps, static_cast<double>(plan.task.max_steps));
+    if (config_.merge_every <= 0) return 1 / steps;
+    return std::min(1.0, std::ceil(steps / in_epoch / config_.merge_every - 1e-9) / steps);
+  }
+
   ModelAveragingConfig config_;
 };
 

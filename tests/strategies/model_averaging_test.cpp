@@ -47,6 +47,50 @@ TEST(ModelAveraging, OnceSendsTwoModelsPerWorkerAndMeasuresOnce) {
   EXPECT_LT(record.nodes[3].bytes_sent, model + 512);
 }
 
+// Bytes of the node that sends most, on the average of the steps between two lengths of a run.
+TEST(StepCost, OfAveragesIsWhatIsSent) {
+  struct Case {
+    Settings strategy;
+    int64_t shorter, longer;  // both end where a model was exchanged
+  };
+  const Case cases[] = {
+      {{"strategy.kind=model_averaging", "strategy.merge_every=0.5"}, 4, 12},
+      {{"strategy.kind=model_averaging", "strategy.merge_every=1"}, 8, 16},
+      {{"strategy.kind=model_averaging", "strategy.merge_every=0.01"}, 2, 12},
+      {{"strategy.kind=local_sgd", "strategy.sync_every=4"}, 4, 12},
+      {{"strategy.kind=elastic_averaging", "strategy.mode=sync", "strategy.sync_every=4"}, 4, 12},
+      {{"strategy.kind=gossip", "strategy.mode=sync", "strategy.graph=ring"}, 4, 12},
+  };
+  for (const Case& each : cases) {
+    const Settings settings = logistic_task() + each.strategy +
+                              Settings{"task.data.features=300", "task.global_batch=49",  // 8 steps
+                                       "task.epochs=3", "cluster.fabric=virtual",
+                                       "cluster.workers=4", "cluster.cost_only=true",
+                                       "task.eval_every=1000"};
+    const auto sent = [&](int64_t steps) {
+      const RunRecord record = run(settings + Settings{"task.max_steps=" + std::to_string(steps)});
+      EXPECT_EQ(record.status, "done") << record.error;
+      double most = 0;
+      for (const NodeReport& node : record.nodes)
+        most = std::max(most, static_cast<double>(node.bytes_sent));
+      return most;
+    };
+    const Job job =
+        load_job("", settings + Settings{"task.max_steps=" + std::to_string(each.longer)});
+    const Prepared prepared = prepare(job);
+    const size_t samples = prepared.data.splits.train.size();
+    ASSERT_EQ((samples + 48) / 49, 8u);
+    const double predicted =
+        job.strategy
+            ->step_cost({job.task, job.cluster, job.optimizer, prepared.architecture, samples})
+            .bytes_sent;
+    EXPECT_DOUBLE_EQ(
+        predicted, (sent(each.longer) - sent(each.shorter)) /
+                       static_cast<double>(each.longer - each.shorter))
+        << each.strategy[0] << each.strategy[1];
+  }
+}
+
 TEST(ModelAveraging, EveryWorkerEndsWithTheSameParameters) {
   for (const char* fabric : {"virtual", "process"})
     checksum(logistic_task() + workers(fabric, 3) + Settings{"strategy.merge_every=0.3"});
