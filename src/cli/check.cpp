@@ -16,6 +16,9 @@ int run_check(const JobOptions& options) {
   Job job = job_of(options);
   const Prepared prepared = prepare(job);
   const auto& [data, architecture] = prepared;
+  const std::vector<std::string> reasons = job.strategy->explain(
+      {job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()});
+  settle(job, architecture, data.splits.train.size());
   validate_memory(job, architecture, data.splits.train.size());
   const Plan plan{job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()};
   const StepCost cost = job.strategy->step_cost(plan);
@@ -36,7 +39,7 @@ int run_check(const JobOptions& options) {
                             {"data_bytes", data.dataset->memory_bytes()},
                             {"bytes_sent_per_step", cost.bytes_sent},
                             {"messages_per_step", cost.messages},
-                            {"plan", job.strategy->explain(plan)}})
+                            {"plan", reasons}})
               << "\n";
     return 0;
   }
@@ -52,7 +55,7 @@ int run_check(const JobOptions& options) {
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
   fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
-  for (const std::string& line : job.strategy->explain(plan)) fmt::print("plan      {}\n", line);
+  for (const std::string& line : reasons) fmt::print("plan      {}\n", line);
   // A process also holds the program itself; and it sends large messages in pieces.
   const bool real = job.cluster.fabric != "virtual";
   fmt::print(

@@ -207,6 +207,22 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
   std::erase_if(c.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
 }
 
+void yield_machines(ClusterConfig& c, int64_t workers) {
+  const std::vector<StragglerConfig> stragglers = c.stragglers;
+  const std::vector<FaultConfig> faults = c.faults;
+  shrink_cluster(c, workers);
+  if (c.nodes_per_host > 1) return;  // ranks would mean other machines
+  c.stragglers = stragglers;
+  c.faults = faults;
+}
+
+int64_t hosts_of(const ClusterConfig& c, int64_t nodes) {
+  int64_t hosts = worker_hosts(c);
+  for (int64_t node = c.workers; node < nodes; ++node)
+    hosts = std::max(hosts, host_of(c, node) + 1);
+  return hosts;
+}
+
 int64_t host_of(const ClusterConfig& c, int64_t node) {
   if (node < c.workers) return node / c.nodes_per_host;
   if (c.colocated) return (node - c.workers) % worker_hosts(c);

@@ -82,6 +82,10 @@ void validate_cluster(const ClusterConfig& config, int64_t nodes);
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
 
+// Leaves the first `workers` nodes to be workers: the machines of the others are for the nodes that
+// a strategy has besides them. Where every node has a machine, a straggler stays what it is.
+void yield_machines(ClusterConfig& config, int64_t workers);
+
 // What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
 double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
@@ -95,6 +99,7 @@ double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 // Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they
 // are colocated.
 int64_t host_of(const ClusterConfig& config, int64_t node);
+int64_t hosts_of(const ClusterConfig& config, int64_t nodes);  // machines of all of them
 
 // The rack of a node: workers are dealt to racks in contiguous, nearly equal groups of hosts, and
 // nodes besides them to all racks in turn.

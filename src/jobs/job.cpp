@@ -76,11 +76,13 @@ void validate(const Job& job, const Data& data) {
     throw ConfigError("cluster.workers",
                       fmt::format("cluster.workers = {} is more than the {} training samples",
                                   job.cluster.workers, samples));
-  if (job.task.global_batch < job.cluster.workers)
+  const int64_t parts = job.strategy->least_parts(job.cluster);
+  if (job.task.global_batch < parts)
     throw ConfigError("task.global_batch",
                       fmt::format("task.global_batch = {} leaves some of cluster.workers = {} "
-                                  "without a sample; raise the one or lower the other",
-                                  job.task.global_batch, job.cluster.workers));
+                                  "without a sample, as it is cut into {} parts; raise the one or "
+                                  "lower the other",
+                                  job.task.global_batch, job.cluster.workers, parts));
   if (job.task.global_batch > samples)
     throw ConfigError("task.global_batch",
                       fmt::format("task.global_batch = {} is more than the {} training samples",
@@ -107,11 +109,11 @@ void validate(const Job& job, const Data& data) {
         job.cluster.thread_counts.empty() ? "cluster.threads" : "cluster.thread_counts",
         "task.deterministic = true needs workers of one thread (cluster.threads): gradients depend "
         "on their number");
-  if (job.task.lanes < job.cluster.workers && job.task.deterministic)
+  if (job.task.lanes < parts && job.task.deterministic)
     throw ConfigError("task.lanes",
                       fmt::format("task.deterministic cuts a batch into task.lanes = {}, fewer "
-                                  "than cluster.workers = {}; raise task.lanes",
-                                  job.task.lanes, job.cluster.workers));
+                                  "than the {} parts for cluster.workers = {}; raise task.lanes",
+                                  job.task.lanes, parts, job.cluster.workers));
   job.strategy->validate(job.task, job.cluster);
   job.strategy->validate_optimizer(job.optimizer);
   job.strategy->validate_data(data, job.cluster);
@@ -196,6 +198,12 @@ std::string features_text(const Data& data) {
 Architecture trained_architecture(const Job& job, const Dataset& dataset) {
   const Architecture model = make_architecture(job.task.model, dataset);
   return job.strategy->arrange({job.task, job.cluster, job.optimizer, model});
+}
+
+void settle(Job& job, const Architecture& architecture, size_t samples) {
+  job.strategy = with_settings(job, {}).strategy;  // copies of the job may share the one it had
+  const ClusterConfig cluster = job.cluster;
+  job.strategy->settle({job.task, cluster, job.optimizer, architecture, samples}, job.cluster);
 }
 
 Prepared prepare(const Job& job) {

@@ -128,12 +128,9 @@ Recruiting recruit(Job& job, const Data& data) {
 }
 
 void add_footprint(RunRecord& record, const Job& job) {
-  const auto nodes = job.cluster.colocated ? static_cast<double>(job.cluster.workers)
-                                           : static_cast<double>(record.outcomes.size());
-  const double machines =
-      record.virtual_clock ? std::ceil(nodes / static_cast<double>(job.cluster.nodes_per_host)) : 1;
   record.co2e = co2e_grams(job.footprint, record.joules);
-  record.cost = cost_of(job.footprint, machines, total_seconds(record));
+  record.cost =
+      cost_of(job.footprint, static_cast<double>(record.machines), total_seconds(record));
 }
 
 // What a node reported of itself. Throws DataError: it may run elsewhere, and be another program.
@@ -270,6 +267,11 @@ RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
   record.data_cpu_s = reading.cpu_s;
   record.data_joules = reading.joules;
   record.virtual_clock = job.cluster.fabric == "virtual";
+  record.plan = job.strategy->plan_in_words({job.task, job.cluster, job.optimizer,
+                                             prepared.architecture,
+                                             prepared.data.splits.train.size()});
+  if (record.virtual_clock)
+    record.machines = hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster)));
   record.metric = prepared.architecture.classification ? "accuracy" : "mse";
   record.higher_is_better = prepared.architecture.classification;
   if (record.higher_is_better)
@@ -313,6 +315,7 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   leave_if(stop);
   const Prepared prepared = prepare(job);
   leave_if(stop);
+  settle(job, prepared.architecture, prepared.data.splits.train.size());
   validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
   leave_if(stop);
   if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive)
@@ -325,6 +328,7 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
 
 RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
                  const std::atomic<bool>& stop) {
+  settle(job, prepared.architecture, prepared.data.splits.train.size());
   return run(job, prepared, {}, options, stop);
 }
 

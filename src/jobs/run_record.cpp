@@ -129,6 +129,8 @@ json to_json(const RunRecord& record, Job& job) {
         {"pattern", taxonomy.pattern}}},
       {"fabric", job.cluster.fabric},
       {"workers", job.cluster.workers},
+      {"plan", record.plan},
+      {"machines", record.machines},
       {"seed", job.task.seed},
       {"obtained", record.virtual_clock ? "simulated" : "measured"},
       {"quality", quality_json(record, job, quality)},

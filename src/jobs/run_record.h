@@ -21,6 +21,8 @@ struct RunRecord {
   std::string folder;
   std::string metric;  // accuracy | mse
   std::string task;    // what task_identity() says of it, as JSON; empty: nobody keeps the record
+  std::string plan;    // what the strategy made of the cluster, in words; empty: nothing to plan
+  int64_t machines = 1;
   bool higher_is_better = true;
   double chance = 0;  // accuracy of guessing among the classes
   size_t validation_samples = 0;  // that quality was measured on, along the way

@@ -80,6 +80,10 @@ void Strategy::validate_plan(const Plan&) const {}
 
 std::vector<std::string> Strategy::explain(const Plan&) const { return {}; }
 
+std::string Strategy::plan_in_words(const Plan&) const { return ""; }
+
+void Strategy::settle(const Plan&, ClusterConfig&) {}
+
 std::vector<Range> Strategy::layers_of(const Plan& plan, Rank) const {
   return {{0, plan.architecture.layers.size()}};
 }
@@ -113,6 +117,8 @@ SharedMemory Strategy::share(Node& node, const Plan& plan, Log&) const {
   return {window, values_in<float>(window->of(node.endpoint().rank()))
                       .first(plan.architecture.parameter_count)};
 }
+
+int64_t Strategy::least_parts(const ClusterConfig& cluster) const { return cluster.workers; }
 
 double Strategy::samples_per_step(const TaskConfig&, const ClusterConfig&, size_t) const {
   return 0;

@@ -118,6 +118,12 @@ class Strategy {
   virtual void validate_plan(const Plan& plan) const;
   // What it makes of the model and the cluster, and why, line by line: `tutti check` prints it.
   virtual std::vector<std::string> explain(const Plan& plan) const;
+  // The same in a few words, for tables: "8 servers, on the workers' machines". Empty: there is
+  // nothing to plan.
+  virtual std::string plan_in_words(const Plan& plan) const;
+  // Decides which nodes there are where the settings leave that open (servers = "auto"), for this
+  // model and on the machines of the plan's cluster, whose settings `cluster` are changed to match.
+  virtual void settle(const Plan& plan, ClusterConfig& cluster);
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
   virtual std::vector<std::string> roles(const ClusterConfig& cluster) const;
@@ -144,6 +150,9 @@ class Strategy {
   virtual std::vector<double> memory_by_worker(const Plan& plan) const;
   // Of a node that is not a worker, where there are any. By default as much as a worker.
   virtual double server_memory_bytes(const Plan& plan) const;
+  // Parts that a global batch is cut into at least, with a sample in each. By default every worker
+  // has one.
+  virtual int64_t least_parts(const ClusterConfig& cluster) const;
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
                                   size_t samples) const;

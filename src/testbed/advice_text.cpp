@@ -74,6 +74,14 @@ std::string table(const json& choices) {
   return text;
 }
 
+std::string plans(const json& choices) {
+  std::string text;
+  for (const json& c : choices)
+    if (const std::string plan = c.value("plan", ""); !plan.empty())
+      text += fmt::format("  {:<20} {}\n", c["name"].get<std::string>(), plan);
+  return text.empty() ? "" : "\nPlans\n" + text;
+}
+
 std::string why(const json& a) {
   std::string text = "\nWhy\n";
   for (const json& c : a["choices"])
@@ -142,7 +150,8 @@ std::string compression_text(const json& c) {
 }  // namespace
 
 std::string advice_text(const json& a) {
-  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) + why(a) + "\nWhat to change\n";
+  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) + plans(a["choices"]) +
+                     why(a) + "\nWhat to change\n";
   if (a.contains("bandwidth")) text += network_text(a["bandwidth"]);
   if (a.contains("workers")) text += workers_text(a["workers"]);
   if (a.contains("batch")) text += batch_text(a["batch"]);

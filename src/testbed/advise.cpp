@@ -109,10 +109,11 @@ void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int s
 }
 
 // With the whole cluster, so that a comparison of it has all strategies, and with the numbers that
-// the advice was found with.
+// the advice was found with. What was planned for the cluster is planned again.
 std::string job_to_hand_on(const Job& base, const Choice& best) {
-  Job job = with_settings(best.job, {});
+  Job job = with_settings(best.open, {});
   job.cluster = base.cluster;
+  job.cluster.colocated = best.open.cluster.colocated;
   return resolved_toml(job);
 }
 
@@ -156,6 +157,9 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     }
     Choice choice;
     choice.job = std::move(candidate.job);
+    choice.open = std::move(candidate.open);
+    choice.plan = choice.job.strategy->plan_in_words(
+        {choice.job.task, choice.job.cluster, choice.job.optimizer, prepared.architecture});
     choice.name = choice.job.name;
     announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
     choice.step = simulate_steps(choice.job, prepared, stop);

@@ -13,8 +13,7 @@ namespace tutti {
 namespace {
 
 double machines(const Choice& choice) {
-  return std::ceil(static_cast<double>(choice.step.nodes) /
-                   static_cast<double>(choice.job.cluster.nodes_per_host));
+  return static_cast<double>(hosts_of(choice.job.cluster, choice.step.nodes));
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -76,6 +75,8 @@ nlohmann::json to_json(const Choice& c) {
   return {{"name", c.name},
           {"strategy", c.job.strategy_kind},
           {"workers", c.job.cluster.workers},
+          {"plan", c.plan},
+          {"machines", machines(c)},
           {"reached", c.reaches()},
           {"fits", c.fits},
           {"time_s", when_reached(c.time_s())},

@@ -91,11 +91,11 @@ void Check::strategy(const json& s, const std::string& place) const {
     if (!s.contains(key) || !s[key].is_string())
       fail(place + "." + key, s.value(key, json()), "a text");
   for (const char* key : {"kind", "error", "fabric", "obtained", "shared_curve_of", "energy_method",
-                          "co2e_method", "cost_method", "currency"})
+                          "co2e_method", "cost_method", "currency", "plan", "same_run_as"})
     known(s, key, place, [&](const json& value, const std::string& at) {
       if (!value.is_string()) fail(at, value, "a text");
     });
-  for (const char* key : {"workers", "reached", "update_order", "scaling_efficiency"})
+  for (const char* key : {"workers", "machines", "reached", "update_order", "scaling_efficiency"})
     known(s, key, place, [&](const json& value, const std::string& at) {
       if (!value.is_number()) fail(at, value, "a number");
     });

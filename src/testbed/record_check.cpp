@@ -73,9 +73,10 @@ class RecordCheck {
 
 void RecordCheck::parts(const json& record) const {
   texts_in(record, "",
-           {"status", "error", "strategy", "fabric", "obtained", "name", "parameters_sha256"});
+           {"status", "error", "strategy", "fabric", "obtained", "name", "parameters_sha256",
+            "plan"});
   numbers_in(record, "record",
-             {"workers", "seed", "steps", "samples", "bytes_sent", "messages", "update_order",
+             {"workers", "machines", "seed", "steps", "samples", "bytes_sent", "messages", "update_order",
               "samples_per_s", "utilisation", "peak_memory_bytes"});
   for (const char* key :
        {"quality", "time", "energy", "co2e", "cost", "staleness", "age_s", "taxonomy"})

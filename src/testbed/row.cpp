@@ -275,6 +275,8 @@ json strategy_row(const Contender& contender) {
               {"taxonomy", record.at("taxonomy")},
               {"fabric", shown->job.cluster.fabric},
               {"workers", shown->job.cluster.workers},
+              {"plan", text_at(record, "/plan")},
+              {"machines", optional_json(number_at(record, "/machines"))},
               {"obtained", record.at("obtained")},
               {"status", worst ? text_at(worst->record, "/status") : "done"},
               {"error", worst ? text_at(worst->record, "/error") : ""},

@@ -105,6 +105,31 @@ void name_shared_curve(json& row, const Contender& contender,
           row["shared_curve_of"] = other.name;
 }
 
+// Two strategies of a virtual cluster may take the very same run, such as one whose bound never held
+// anybody back and one without a bound. Measured times are never the same.
+bool took_the_run(const Contender& one, const Contender& other) {
+  const auto same = [](const RunFiles& a, const RunFiles& b) {
+    for (const char* key : {"parameters_sha256", "status", "steps", "bytes_sent", "messages"})
+      if (a.record.value(key, json()) != b.record.value(key, json())) return false;
+    return a.job.task.seed == b.job.task.seed && a.record.at("obtained") == "simulated" &&
+           a.cost_only() == b.cost_only() && a.curve_of.empty() && b.curve_of.empty() &&
+           number_at(a.record, "/time/total_s") == number_at(b.record, "/time/total_s") &&
+           a.series.time_s == b.series.time_s;
+  };
+  return one.runs.size() == other.runs.size() &&
+         std::equal(one.runs.begin(), one.runs.end(), other.runs.begin(), same);
+}
+
+void name_same_runs(json& rows, const std::vector<Contender>& contenders) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i]["same_run_as"] = nullptr;
+    for (size_t k = 0; k < i && rows[i]["same_run_as"].is_null(); ++k)
+      if (rows[i]["kind"] == rows[k]["kind"] && rows[k]["same_run_as"].is_null() &&
+          took_the_run(contenders[i], contenders[k]))
+        rows[i]["same_run_as"] = rows[k]["name"];
+  }
+}
+
 // The same for all seeds of a strategy, and different for everything else.
 std::string group_key(const RunFiles& run) {
   Job job = with_settings(run.job, {});
@@ -198,6 +223,7 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
     name_shared_curve(row, contender, contenders);
     rows.push_back(std::move(row));
   }
+  name_same_runs(rows, contenders);
   const json before = rows;
   for (json& row : rows) add_efficiency(row, before);
   // The record that says most: of a run that ended, if there is one.

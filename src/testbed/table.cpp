@@ -17,6 +17,8 @@ using nlohmann::json;
 
 enum class Best { kNone, kLeast, kMost };
 
+constexpr const char* kPlan = "plan";
+
 struct Column {
   std::string title;
   int importance;  // the least important are left out first
@@ -59,6 +61,10 @@ std::optional<double> wait_share(const json& row) {
 std::string status_text(const json& row) {
   return row["status"] == "done" ? row["obtained"].get<std::string>()
                                  : row["status"].get<std::string>();
+}
+
+std::string plan_of(const json& row) {
+  return row.contains(kPlan) && row[kPlan].is_string() ? row[kPlan].get<std::string>() : "";
 }
 
 std::vector<Column> columns_of(const json& comparison) {
@@ -110,7 +116,8 @@ std::vector<Column> columns_of(const json& comparison) {
           {"CO2e g", 45, Best::kLeast, plain("/co2e_g", significant), of("/co2e_g")},
           {"cost " + first.value("currency", ""), 50, Best::kLeast, plain("/cost", significant),
            of("/cost")},
-          {"obtained", 90, Best::kNone, status_text, {}}};
+          {"obtained", 90, Best::kNone, status_text, {}},
+          {kPlan, 20, Best::kNone, plan_of, {}}};
 }
 
 // Those that reached the target first, by time; then the rest by quality.
@@ -162,6 +169,10 @@ class TableLayout {
     while (total_width() > options.columns && columns_.size() > 2) drop_least_important();
   }
 
+  bool shows(const std::string& title) const {
+    return std::any_of(columns_.begin(), columns_.end(),
+                       [&](const Column& column) { return column.title == title; });
+  }
   std::string head() const {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) line += padded(i, columns_[i].title, false);
@@ -244,6 +255,27 @@ std::string wrapped(const std::string& text, size_t columns) {
   return result + line + "\n";
 }
 
+// What each strategy made of the cluster, and who took the run of whom.
+std::string plans(const std::vector<json>& rows, bool in_table, size_t columns) {
+  std::string text;
+  std::map<std::string, std::string> by_plan;
+  for (const json& row : rows) {
+    const std::string name = row["name"], plan = plan_of(row);
+    if (!plan.empty()) by_plan[plan] += (by_plan[plan].empty() ? "" : ", ") + name;
+    if (row.contains("same_run_as") && row["same_run_as"].is_string())
+      text += wrapped(fmt::format("{} took exactly the run of {}: {}.", name,
+                                  row["same_run_as"].get<std::string>(),
+                                  row["taxonomy"].value("timing", "") == "bounded"
+                                      ? "its bound never held anybody back"
+                                      : "what they differ in did not matter here"),
+                      columns);
+  }
+  if (in_table) return text;
+  for (const auto& [plan, names] : by_plan)
+    text += wrapped(fmt::format("plan of {}: {}", names, plan), columns);
+  return text;
+}
+
 std::string notes(const json& comparison, const std::vector<json>& rows, size_t columns) {
   std::string text;
   std::map<std::string, std::string> sharing;
@@ -306,7 +338,8 @@ std::string comparison_table(const json& comparison, const TableOptions& options
         if (group_of(row) == group) text += layout.line(row);
     }
   }
-  text += "\n" + notes(comparison, rows, options.columns);
+  text += "\n" + plans(rows, layout.shows(kPlan), options.columns);
+  text += notes(comparison, rows, options.columns);
   const json& definitions = comparison["definitions"];
   for (const char* key : {"tasks", "quality", "time_to_target", "convergence", "normalised"})
     if (definitions.contains(key))

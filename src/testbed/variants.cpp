@@ -90,6 +90,18 @@ std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
   return result;
 }
 
+// A comparison is of what the same machines do: who has nodes besides the workers and does not plan
+// for them puts them on the workers' machines. A [[compare]] entry runs as it was written.
+void plan_nodes(ComparedJob& candidate, bool as_written, const Architecture& architecture,
+                size_t samples) {
+  Job& job = candidate.job;
+  const int64_t machines = hosts_of(job.cluster, job.cluster.workers);
+  settle(job, architecture, samples);
+  const int64_t used = hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster)));
+  if (!as_written && job.cluster.fabric == "virtual" && used > machines)
+    job.cluster.colocated = candidate.open.cluster.colocated = true;
+}
+
 // Validates jobs one after the other, reading the data again only when it is other data.
 class Examiner {
  public:
@@ -125,18 +137,20 @@ std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::st
   std::vector<ComparedJob> result;
   std::optional<ConfigError> first;
   Examiner examiner;
-  for (Job& candidate : select(job, names)) {
-    candidate.strategy->fit(candidate.cluster);
-    std::string refusal;
+  for (Job& chosen : select(job, names)) {
+    chosen.strategy->fit(chosen.cluster);
+    ComparedJob candidate{.job = chosen, .open = chosen, .refusal = ""};
     try {
-      const Architecture architecture = examiner.examine(candidate);
+      const Architecture architecture = examiner.examine(candidate.job);
+      plan_nodes(candidate, is_entry(job, chosen), architecture, examiner.samples());
+      examiner.examine(candidate.job);
       if (memory == Memory::kMustSuffice)
-        validate_memory(candidate, architecture, examiner.samples());
+        validate_memory(candidate.job, architecture, examiner.samples());
     } catch (const ConfigError& error) {
       if (!first) first = error;
-      refusal = error.what();
+      candidate.refusal = error.what();
     }
-    result.push_back({std::move(candidate), std::move(refusal)});
+    result.push_back(std::move(candidate));
   }
   if (std::all_of(result.begin(), result.end(), [](const auto& c) { return !c.refusal.empty(); }))
     throw ConfigError(first ? first->key() : "--strategies",

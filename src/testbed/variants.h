@@ -10,7 +10,8 @@
 namespace tutti {
 
 struct ComparedJob {
-  Job job;              // named as the comparison shows it
+  Job job;              // named as the comparison shows it, with its plan for the cluster
+  Job open;             // the same before anything was planned
   std::string refusal;  // why it is not possible here; empty: it is
 };
 

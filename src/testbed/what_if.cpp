@@ -29,7 +29,7 @@ std::vector<const Choice*> rivals_of(const std::vector<Choice>& choices) {
 }
 
 Job with_bandwidth(const Choice& choice, double factor) {
-  Job job = choice.job;
+  Job job = choice.open;
   job.cluster.bandwidth *= factor;
   return job;
 }
@@ -37,7 +37,9 @@ Job with_bandwidth(const Choice& choice, double factor) {
 }  // namespace
 
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
-  const StepFigures step = simulate_steps(job, prepared, stop);
+  Job planned = job;  // anew: another cluster may have another best plan
+  settle(planned, prepared.architecture, prepared.data.splits.train.size());
+  const StepFigures step = simulate_steps(planned, prepared, stop);
   return choice.learning.steps * step.step_s + choice.learning.evaluations * step.evaluation_s;
 }
 
@@ -87,15 +89,15 @@ json WhatIf::workers(const std::vector<Choice>& choices) const {
   const std::vector<const Choice*> rivals = rivals_of(choices);
   if (rivals.empty()) return points;
   int64_t most = 0;
-  for (const Choice* rival : rivals) most = std::max(most, rival->job.cluster.workers);
+  for (const Choice* rival : rivals) most = std::max(most, rival->open.cluster.workers);
   for (int64_t workers = 1; workers <= most;
        workers = workers < most ? std::min(2 * workers, most) : workers + 1) {
     announce(fmt::format("what if there were {} workers", workers));
     std::string best;
     double least_s = INFINITY;
     for (const Choice* rival : rivals) {
-      if (rival->job.cluster.workers < workers) continue;
-      Job job = rival->job;
+      if (rival->open.cluster.workers < workers) continue;
+      Job job = rival->open;
       shrink_cluster(job.cluster, workers);
       try {
         validate(job, prepared.data);
@@ -139,7 +141,7 @@ json WhatIf::batch(const Choice& best) const {
   double least_s = INFINITY;
   int64_t fastest = best.job.task.global_batch;
   for (const auto& [size, steps] : measured) {
-    Job job = best.job;
+    Job job = best.open;
     job.task.global_batch = static_cast<int64_t>(size);
     Choice choice = best;
     choice.learning.steps = steps;

@@ -30,7 +30,7 @@ std::vector<Variant> equivalent_strategies() {
       {"balanced",
        {"strategy.kind=allreduce", "strategy.topology=ring", "strategy.balance=true"},
        {1, 2, 3, 8}});
-  for (const char* servers : {"1", "3"})
+  for (const char* servers : {"1", "3", "auto"})
     variants.push_back(
         {"parameter_server" + std::string(servers),
          {"strategy.kind=parameter_server", "strategy.servers=" + std::string(servers)},

@@ -292,6 +292,48 @@ TEST_F(Summary, CsvHasALinePerStrategyAndSeed) {
       << csv;
 }
 
+// A bound that never holds anybody back makes the run of none; and where measured runs look alike it
+// is chance.
+TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
+  const Settings servers = {"strategy.kind=parameter_server", "cluster.workers=2"};
+  add("none", {.settings = servers + Settings{"strategy.consistency=asp", "name=none"},
+               .qualities = {0.5, 0.9}});
+  add("bound", {.settings = servers + Settings{"strategy.consistency=ssp", "name=bound"},
+                .qualities = {0.5, 0.9}});
+  add("slower", {.settings = servers + Settings{"strategy.consistency=bsp", "name=slower"},
+                 .step_s = 2,
+                 .qualities = {0.5, 0.9}});
+  const json result = summarise_runs(folders_);
+  EXPECT_TRUE(row(result, "none")["same_run_as"].is_null());
+  EXPECT_EQ(row(result, "bound")["same_run_as"], "none");
+  EXPECT_TRUE(row(result, "slower")["same_run_as"].is_null());
+  const std::string table = comparison_table(result, {.columns = 100});
+  EXPECT_NE(table.find("bound took exactly the run of none: its bound never held anybody back"),
+            std::string::npos)
+      << table;
+  folders_.clear();
+  const Settings real = {"cluster.fabric=process"};
+  add("one", {.settings = kRing + real, .qualities = {0.5, 0.9}});
+  add("other", {.settings = kTree + real, .qualities = {0.5, 0.9}});
+  for (const json& each : summarise_runs(folders_)["strategies"])
+    EXPECT_TRUE(each["same_run_as"].is_null());
+}
+
+TEST_F(Summary, NamesThePlanOfEach) {
+  const std::string plan = "8 servers, on the workers' machines";
+  const std::string path = add("ps", {.settings = kRing, .qualities = {0.5, 0.9}});
+  json record = json::parse(read_file(path + "/run.json"));
+  record["plan"] = plan;
+  record["machines"] = 8;
+  write_file(path + "/run.json", record.dump());
+  const json result = summarise_runs(folders_);
+  EXPECT_EQ(result["strategies"][0]["plan"], plan);
+  EXPECT_EQ(result["strategies"][0]["machines"], 8);
+  check_comparison(result, "compare.json");
+  for (const size_t columns : {80u, 200u})  // below the table, or in it
+    EXPECT_NE(comparison_table(result, {.columns = columns}).find(plan), std::string::npos);
+}
+
 // Whatever the width of the terminal, no line is wider and the strategies are there.
 TEST_F(Summary, TheTableFits) {
   add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});

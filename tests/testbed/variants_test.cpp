@@ -40,9 +40,13 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
   EXPECT_EQ(compared.size(), variants) << "the job's own is one of them";
   for (const ComparedJob& candidate : compared) {
-    EXPECT_EQ(candidate.job.cluster.workers, candidate.job.strategy_kind == "solo"         ? 1
-                                             : candidate.job.strategy_kind == "early_exit" ? 2
-                                                                                           : 4);
+    const bool servers_may_take_machines = candidate.job.strategy_kind == "parameter_server";
+    EXPECT_EQ(candidate.open.cluster.workers, candidate.job.strategy_kind == "solo"         ? 1
+                                              : candidate.job.strategy_kind == "early_exit" ? 2
+                                                                                            : 4);
+    if (!servers_may_take_machines) {
+      EXPECT_EQ(candidate.job.cluster.workers, candidate.open.cluster.workers);
+    }
     // Shared memory, racks and layers to cut between are not there; that is said, and is no error.
     const bool possible = candidate.job.name != "direct" && candidate.job.name != "hierarchical" &&
                           candidate.job.name != "hogwild" &&
@@ -52,6 +56,40 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
                            candidate.job.name == "pipeline-auto");  // that one makes copies
     EXPECT_EQ(candidate.refusal.empty(), possible) << candidate.job.name << candidate.refusal;
   }
+}
+
+// Energy and price compare only where everybody has the same machines: servers and schedulers run on
+// those of the workers, or in place of some.
+TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
+  const Settings lasso = {"task.data.kind=synthetic-linear", "task.model.kind=linear",
+                          "optimizer.kind=sgd", "task.model.l1=0.01"};
+  size_t possible = 0, with_others = 0;
+  for (const Settings& task : {Settings{}, lasso})
+    for (const char* hosts : {"1", "2"})
+      for (const ComparedJob& each : compared_jobs(
+               virtual_job(task + Settings{"cluster.nodes_per_host=" + std::string(hosts)}),
+               {"all"})) {
+        if (!each.refusal.empty()) continue;
+        const ClusterConfig& cluster = each.job.cluster;
+        const auto nodes = std::ssize(each.job.strategy->roles(cluster));
+        EXPECT_LE(hosts_of(cluster, nodes), 4 / std::stoi(hosts)) << each.job.name;
+        ++possible;
+        with_others += nodes > cluster.workers;
+      }
+  EXPECT_GT(possible, 40u);
+  EXPECT_GT(with_others, 20u);
+}
+
+// Who writes an entry has said where its servers run; one server is a variant of its own.
+TEST(ComparedJobs, OfAnEntryRunAsWritten) {
+  Job job = virtual_job({"strategy.kind=parameter_server"});
+  job.compare.push_back(with_settings(job, {"name=apart", "strategy.servers=3"}));
+  const auto compared = compared_jobs(job, {"ps-bsp-1", "apart"});
+  ASSERT_EQ(compared.size(), 2u);
+  EXPECT_TRUE(compared[0].job.cluster.colocated);
+  EXPECT_EQ(compared[0].job.cluster.workers, 4);
+  EXPECT_FALSE(compared[1].job.cluster.colocated);
+  EXPECT_EQ(hosts_of(compared[1].job.cluster, 7), 7);
 }
 
 // Four workers with a quarter of a model each have room where one with a copy has not.

@@ -78,7 +78,8 @@ function status(strategy) {
 function rows(strategy, shownColumns, tops) {
   const facts = [
     strategy.workers ? `${strategy.workers} ${strategy.workers === 1 ? "node" : "nodes"}` : null,
-    strategy.fabric
+    strategy.fabric, strategy.plan || null,
+    strategy.same_run_as ? `exactly the run of ${strategy.same_run_as}` : null
   ].filter(Boolean).join(", ");
   const row = element(
       "tr", {class: broken(strategy) ? "broken" : null, "data-name": strategy.name},

@@ -13,8 +13,15 @@ int64_t shards_of(const Config& c) {
 }
 
 void visit(Visitor& v, Config& c) {
-  v.field("servers", c.servers, {1, 4096},
-          "nodes that hold the parameters, besides the workers; the last ranks");
+  Division servers{.parts = c.servers, .places = {}, .automatic = c.automatic};
+  v.division("servers", servers,
+             "nodes that hold the parameters, besides the workers; the last ranks; auto: as many "
+             "as are fastest on the machines of the cluster, on the workers' or in their place");
+  if (!servers.automatic && (!servers.places.empty() || servers.parts < 1 || servers.parts > 4096))
+    throw ConfigError("strategy.servers",
+                      "strategy.servers is a number from 1 to 4096 or \"auto\"");
+  c.servers = servers.automatic ? 1 : servers.parts;
+  c.automatic = servers.automatic;
   v.choice("consistency", c.consistency, {"bsp", "asp", "ssp", "adaptive", "waiting", "backup"},
            "how far workers may be apart: a barrier, not bounded, bounded, bounded for each by how "
            "busy its processor is, bounded for all by who waits, or a barrier that does not wait "
@@ -125,7 +132,7 @@ void validate_sparse(const Config& c, const TaskConfig& task) {
 }  // namespace
 
 void validate(const Config& c, const TaskConfig& task, const ClusterConfig& cluster) {
-  if (c.replicas >= c.servers)
+  if (c.replicas >= c.servers && !c.automatic)
     throw ConfigError("strategy.replicas",
                       fmt::format("strategy.replicas = {} needs at least {} servers to be copied "
                                   "to, but strategy.servers = {}; lower it, or add servers",

@@ -13,6 +13,7 @@ namespace tutti::parameter_server {
 
 struct Config {
   int64_t servers = 1;
+  bool automatic = false;           // the planner chooses how many servers, and where
   std::string consistency = "bsp";  // bsp | asp | ssp | adaptive | waiting | backup
   int64_t staleness = 3;            // ssp: the bound; adaptive, waiting: where it starts
   int64_t executions = 2;  // adaptive, waiting: the slowest's least steps between synchronisations

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/layout.h"
+#include "strategies/parameter_server/planner.h"
 #include "strategies/parameter_server/row_worker.h"
 #include "strategies/parameter_server/run_settings.h"
 #include "strategies/parameter_server/server_node.h"
@@ -42,22 +43,45 @@ class ParameterServer : public Strategy {
             "push and pull"};
   }
 
-  // Which servers may go and come, and why what was asked for is not done.
+  // How many servers there are and why, which of them may go and come, and why what was asked for
+  // is not done.
   std::vector<std::string> explain(const Plan& plan) const override {
-    if (config_.replicas == 0)
-      return {config_.snapshot_every > 0
-                  ? "a lost server ends the run, which can go on from its snapshots; no server can "
-                    "join, since nobody could give it a state: set strategy.replicas"
-                  : "a lost server ends the run, and none can join: set strategy.replicas"};
-    std::vector<std::string> lines = {
+    std::vector<std::string> lines;
+    int64_t servers = config_.servers;
+    if (config_.automatic) {
+      const std::vector<ps::ServerPlan> plans = plans_that_fit(plan);
+      servers = plans.front().servers;
+      lines = explain_plans(plans, plan);
+    }
+    if (config_.replicas == 0) {
+      lines.emplace_back(
+          config_.snapshot_every > 0
+              ? "a lost server ends the run, which can go on from its snapshots; no server can "
+                "join, since nobody could give it a state: set strategy.replicas"
+              : "a lost server ends the run, and none can join: set strategy.replicas");
+      return lines;
+    }
+    lines.push_back(
         fmt::format("any {} of the {} servers may be lost at once; one that comes late or back "
                     "gets its shards; more cannot join, as shards are cut for these",
-                    config_.replicas, config_.servers)};
+                    config_.replicas, servers));
     if (config_.pull == "layers" && plan.architecture.row_width == 0)
-      lines.push_back(
+      lines.emplace_back(
           "parameters are pulled whole, not layer by layer: a server that takes over may answer "
           "with newer ones, which must not mix");
     return lines;
+  }
+
+  std::string plan_in_words(const Plan& plan) const override {
+    std::string words = ps::in_words(config_, plan.cluster);
+    if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // some may be missing for them
+      words += fmt::format(", {} worker{}", plan.cluster.workers,
+                           plan.cluster.workers == 1 ? "" : "s");
+    return words;
+  }
+
+  void settle(const Plan& plan, ClusterConfig& cluster) override {
+    if (config_.automatic) ps::take_plan(plans_that_fit(plan).front(), config_, cluster);
   }
 
   // Workers first: rank 0 records what is measured.
@@ -178,17 +202,59 @@ class ParameterServer : public Strategy {
   }
 
  private:
+  // Fewer workers have larger parts of a batch. Where no plan fits, all: the job is refused for it.
+  std::vector<ps::ServerPlan> plans_that_fit(const Plan& plan) const {
+    std::vector<ps::ServerPlan> all = ps::server_plans(config_, plan), fitting;
+    for (const ps::ServerPlan& each : all) {
+      ParameterServer settled(*this);
+      ClusterConfig cluster = plan.cluster;
+      ps::take_plan(each, settled.config_, cluster);
+      const double bytes = settled.memory_bytes(
+          {plan.task, cluster, plan.optimizer, plan.architecture, plan.samples});
+      bool fits = true;
+      for (int64_t worker = 0; worker < cluster.workers && cluster.fabric == "virtual"; ++worker)
+        fits = fits && bytes <= memory_of(cluster, worker);
+      if (fits) fitting.push_back(each);
+    }
+    return fitting.empty() ? all : fitting;
+  }
+
+  std::vector<std::string> explain_plans(const std::vector<ps::ServerPlan>& plans,
+                                         const Plan& plan) const {
+    constexpr size_t kMostShown = 6;
+    const auto named = [&](const ps::ServerPlan& each) {
+      ps::Config config = config_;
+      ClusterConfig cluster = plan.cluster;
+      ps::take_plan(each, config, cluster);
+      return fmt::format("{}, {} worker{}", ps::in_words(config, cluster), each.workers,
+                         each.workers == 1 ? "" : "s");
+    };
+    if (plan.cluster.fabric != "virtual")
+      return {fmt::format("{}: all nodes send through its memory, and more servers would only "
+                          "share its cores",
+                          named(plans.front()))};
+    std::vector<std::string> lines = {
+        fmt::format("{}: about {:.3g} ms a step", named(plans.front()), 1e3 * plans[0].step_s)};
+    for (size_t i = 1; i < plans.size() && i < kMostShown; ++i)
+      lines.push_back(
+          fmt::format("considered {}: {:.3g} ms a step", named(plans[i]), 1e3 * plans[i].step_s));
+    return lines;
+  }
+
   ps::Config config_;
 };
 
 }  // namespace
 
 std::vector<Variant> parameter_server_variants() {
-  return {{"ps-bsp", {"consistency=bsp"}},
-          {"ps-ssp3", {"consistency=ssp", "staleness=3"}},
-          {"ps-adaptive", {"consistency=adaptive"}},
-          {"ps-backup1", {"consistency=backup", "backup=1"}},
-          {"ps-asp", {"consistency=asp"}}};
+  // Each with the plan that is best for the cluster; and with one server, which people ask about.
+  return {{"ps-bsp", {"consistency=bsp", "servers=auto"}},
+          {"ps-bsp-1", {"consistency=bsp", "servers=1"}},
+          {"ps-ssp3", {"consistency=ssp", "staleness=3", "servers=auto"}},
+          {"ps-adaptive", {"consistency=adaptive", "servers=auto"}},
+          {"ps-waiting", {"consistency=waiting", "servers=auto"}},
+          {"ps-backup1", {"consistency=backup", "backup=1", "servers=auto"}},
+          {"ps-asp", {"consistency=asp", "servers=auto"}}};
 }
 
 std::unique_ptr<Strategy> make_parameter_server() { return std::make_unique<ParameterServer>(); }

@@ -18,6 +18,8 @@ std::string counted(size_t count, const char* what) {
 std::string shape_in_words(const Placement& placement) {
   std::string text = fmt::format("{} on {}", counted(placement.stages.size(), "stage"),
                                  counted(placement.nodes, "node"));
+  if (!placement.copies.empty())
+    text += fmt::format(" (copies {})", fmt::join(placement.copies, ", "));
   if (placement.shards > 1) text += fmt::format(" x {} shards", placement.shards);
   if (placement.replicas > 1) text += fmt::format(" x {} replicas", placement.replicas);
   return text;
@@ -89,6 +91,10 @@ std::vector<std::string> shards_in_words(const Placement& placement, const Pipel
 }
 
 }  // namespace
+
+std::string pipeline_in_words(const PipelineConfig& config, const Plan& plan) {
+  return shape_in_words(place_stages(config, plan));
+}
 
 std::vector<std::string> explain_pipeline(const PipelineConfig& config, const Plan& plan) {
   const Placement placement = place_stages(config, plan);

@@ -29,6 +29,34 @@ std::vector<std::string> ModelParallel::explain(const Plan& plan) const {
   return explain_pipeline(resolved(plan.cluster), plan);
 }
 
+std::string ModelParallel::plan_in_words(const Plan& plan) const {
+  return pipeline_in_words(resolved(plan.cluster), plan);
+}
+
+// Once for all nodes: the search takes longer than the other choices.
+void ModelParallel::settle(const Plan& plan, ClusterConfig&) {
+  if (!config_.copies.automatic) return;
+  const Placement placement = place_stages(resolved(plan.cluster), plan);
+  config_.stages = {.parts = 1, .places = {}, .automatic = false};
+  config_.copies = {.parts = std::ssize(placement.copies), .places = {}, .automatic = false};
+  if (placement.stages.size() == 1) {
+    config_.copies.parts = static_cast<int64_t>(placement.copies.front());
+    return;
+  }
+  config_.stages.parts = 0;
+  for (size_t stage = 1; stage < placement.stages.size(); ++stage)
+    config_.stages.places.push_back(static_cast<int64_t>(placement.stages[stage].begin));
+  config_.copies.places.assign(placement.copies.begin(), placement.copies.end());
+}
+
+// Nodes of different stages and shards work on the same samples; copies and replicas do not.
+int64_t ModelParallel::least_parts(const ClusterConfig& cluster) const {
+  const PipelineConfig config = resolved(cluster);
+  int64_t copies = std::max<int64_t>(1, config.copies.parts);
+  for (const int64_t count : config.copies.places) copies = std::max(copies, count);
+  return std::max<int64_t>(1, config.replicas) * copies;
+}
+
 // With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
 std::string ModelParallel::equivalence(const TaskConfig& task) const {
   return config_.schedule == "asynchronous" ? "" : synchronous_class(task);

@@ -11,6 +11,9 @@ class ModelParallel : public Strategy {
   void validate_optimizer(const OptimizerConfig& optimizer) const override;
   void validate_plan(const Plan& plan) const override;
   std::vector<std::string> explain(const Plan& plan) const override;
+  std::string plan_in_words(const Plan& plan) const override;
+  void settle(const Plan& plan, ClusterConfig& cluster) override;
+  int64_t least_parts(const ClusterConfig& cluster) const override;
   std::string equivalence(const TaskConfig& task) const override;
   std::vector<Range> layers_of(const Plan& plan, Rank worker) const override;
   StepCost step_cost(const Plan& plan) const override;

@@ -219,6 +219,8 @@ TEST(Check, RefusesWhatContradictsItself) {
       {{"strategy.update_weight=0.5"}, "strategy.update_weight", "bsp"},
       {{"strategy.servers=2", "optimizer.clip_norm=1"}, "optimizer.clip_norm", "servers"},
       {{"strategy.servers=2", "strategy.replicas=2"}, "strategy.replicas", "servers"},
+      {{"strategy.servers=0"}, "strategy.servers", "1 to 4096"},
+      {{"strategy.servers=[1, 2]"}, "strategy.servers", "1 to 4096"},
   };
   for (const Refusal& refusal : refusals) {
     try {

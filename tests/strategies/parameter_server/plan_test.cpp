@@ -1,0 +1,110 @@
+// What servers = "auto" chooses, against simulations of every other choice.
+#include <gtest/gtest.h>
+
+#include "strategies/parameter_server/planner.h"
+#include "tests/support/jobs.h"
+
+namespace tutti {
+namespace {
+
+using namespace testing_support;
+
+// The cluster and the model of recipes/demo.toml: 1.7 MB of parameters, nearly all in one layer.
+Settings demo(const std::string& consistency) {
+  return {"task.data.kind=fashion-mnist",   "task.data.limit=2000",
+          "task.model.kind=lenet",          "task.global_batch=128",
+          "task.epochs=100",                "task.eval_every=1000",
+          "optimizer.kind=nesterov",        "strategy.kind=parameter_server",
+          "cluster.fabric=virtual",         "cluster.workers=8",
+          "cluster.racks=2",                "cluster.bandwidth=\"1 Gbit/s\"",
+          "cluster.latency=\"50 us\"",      "cluster.speed=\"20 GFLOP/s\"",
+          "cluster.cost_only=true",         "strategy.consistency=" + consistency};
+}
+
+double step_s(const Settings& settings, const Prepared& prepared) {
+  const auto total_s = [&](int steps) {
+    Job job = load_job("", settings + Settings{"task.max_steps=" + std::to_string(steps)});
+    const std::atomic<bool> never{false};
+    const RunRecord record = launch(
+        job, prepared, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
+    EXPECT_EQ(record.status, "done") << record.error;
+    double most = 0;
+    for (const NodeReport& node : record.nodes) most = std::max(most, node.total_s);
+    return most;
+  };
+  return (total_s(20) - total_s(8)) / 12;
+}
+
+void expect_best(const Settings& task, double tolerance) {
+  const Prepared prepared = prepare(load_job("", task));
+  const double chosen_s = step_s(task + Settings{"strategy.servers=auto"}, prepared);
+  for (const int servers : {1, 2, 4, 8})
+    for (const bool colocated : {true, false}) {
+      if (!colocated && servers == 8) continue;  // no machine is left
+      const Settings fixed = {
+          "strategy.servers=" + std::to_string(servers),
+          "cluster.workers=" + std::to_string(colocated ? 8 : 8 - servers),
+          std::string("cluster.colocated=") + (colocated ? "true" : "false")};
+      EXPECT_LE(chosen_s, tolerance * step_s(task + fixed, prepared))
+          << servers << (colocated ? " with workers" : " apart");
+    }
+}
+
+TEST(ServerPlan, IsFastestOfAllOnTheMachinesOfTheDemo) { expect_best(demo("bsp"), 1.02); }
+TEST(ServerPlan, IsFastestOfAllWithoutABarrierToo) { expect_best(demo("asp"), 1.05); }
+
+// Slow machines hold up a barrier as workers; as servers they do not.
+TEST(ServerPlan, PutsServersOnTheSlowMachines) {
+  const Settings slow = {"cluster.racks=1",
+                         "cluster.speed_factors=[1, 1, 1, 1, 0.2, 0.2, 0.2, 0.2]"};
+  Job job = load_job("", demo("bsp") + slow + Settings{"strategy.servers=auto"});
+  const Prepared prepared = prepare(job);
+  settle(job, prepared.architecture, prepared.data.splits.train.size());
+  EXPECT_FALSE(job.cluster.colocated);
+  EXPECT_EQ(job.cluster.workers, 4);
+  EXPECT_EQ(job.cluster.speed_factors.size(), 4u);
+  EXPECT_EQ(hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster))), 8);
+}
+
+std::vector<std::string> explained(const Settings& settings, Job& job) {
+  job = load_job("", settings);
+  const Prepared prepared = prepare(job);
+  const size_t samples = prepared.data.splits.train.size();
+  const auto lines = job.strategy->explain(
+      {job.task, job.cluster, job.optimizer, prepared.architecture, samples});
+  settle(job, prepared.architecture, samples);
+  return lines;
+}
+
+TEST(ServerPlan, IsExplainedAndThenWrittenDown) {
+  Job job;
+  const auto lines = explained(demo("bsp") + Settings{"strategy.servers=auto"}, job);
+  EXPECT_EQ(lines[0].find("8 servers, on the workers' machines, 8 workers: about"), 0u) << lines[0];
+  EXPECT_EQ(lines[1].find("considered "), 0u) << lines[1];
+  EXPECT_NE(resolved_toml(job).find("servers = 8\n"), std::string::npos);
+  EXPECT_NE(resolved_toml(job).find("colocated = true\n"), std::string::npos);
+}
+
+// Of processes nobody knows the links; norms need the whole gradient; copies need other servers.
+TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
+  const auto servers = [](const Settings& more) {
+    Job job;
+    explained(logistic_task() + Settings{"strategy.kind=parameter_server", "cluster.workers=4",
+                                         "strategy.servers=auto"} +
+                  more,
+              job);
+    return job.strategy->roles(job.cluster).size() - static_cast<size_t>(job.cluster.workers);
+  };
+  EXPECT_EQ(servers({}), 1u);
+  EXPECT_EQ(servers({"strategy.replicas=2"}), 3u);
+  EXPECT_EQ(servers({"cluster.fabric=virtual", "optimizer.clip_norm=1"}), 1u);
+  EXPECT_GE(servers({"cluster.fabric=virtual", "strategy.replicas=2"}), 3u);
+  const RunRecord real = run(logistic_task() + Settings{"strategy.kind=parameter_server",
+                                                        "cluster.workers=2",
+                                                        "strategy.servers=auto"});
+  EXPECT_EQ(real.status, "done") << real.error;
+  EXPECT_EQ(real.plan, "1 server, on this machine");
+}
+
+}  // namespace
+}  // namespace tutti
