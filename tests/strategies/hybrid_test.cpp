@@ -194,6 +194,43 @@ TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {
   EXPECT_NE(lines[4].find("2 forward and 1 backward"), std::string::npos) << lines[4];
 }
 
+// No plan that could have been asked for is shown as faster than the one that is chosen.
+TEST(HybridPlan, AutoIsTheFastestOfAllByWhatCheckShows) {
+  const auto shown_ms = [](const Job& job, const Architecture& architecture) {
+    for (const std::string& line :
+         job.strategy->explain({job.task, job.cluster, job.optimizer, architecture}))
+      if (line.starts_with("about ")) return std::stod(line.substr(6));
+    ADD_FAILURE() << "no time is shown";
+    return 0.0;
+  };
+  for (const int workers : {2, 4, 6})
+    for (const char* bandwidth : {"100 Mbit/s", "10 Gbit/s"}) {
+      const Settings task = {"task.data.kind=synthetic-classes",
+                             "task.data.features=64",
+                             "task.model.kind=mlp",
+                             "task.model.hidden=[400, 60, 300]",
+                             "task.global_batch=48",
+                             "strategy.kind=hybrid",
+                             "cluster.fabric=virtual",
+                             "cluster.workers=" + std::to_string(workers),
+                             std::string("cluster.bandwidth=\"") + bandwidth + "\""};
+      const Job job = load_job("", task);
+      const Prepared prepared = prepare(job);
+      const double chosen_ms = shown_ms(job, prepared.architecture);
+      size_t others = 0;
+      for (int data = 1; data <= workers; ++data)
+        for (int shards = 1; data * shards <= workers; ++shards) {
+          const Settings sizes = {"strategy.data=" + std::to_string(data),
+                                  "strategy.shards=" + std::to_string(shards)};
+          if (!refusal(task + sizes).empty()) continue;
+          EXPECT_LE(chosen_ms, shown_ms(load_job("", task + sizes), prepared.architecture))
+              << workers << bandwidth << sizes[0] << sizes[1];
+          ++others;
+        }
+      EXPECT_GT(others, 1u);
+    }
+}
+
 TEST(HybridSettings, ThatContradictEachOtherAreNamed) {
   const auto refused = [](const Settings& sizes, const Settings& more = {}) {
     return refusal(deep_task() + sizes + more);

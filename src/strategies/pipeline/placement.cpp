@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "models/shard.h"
 #include "models/stage.h"
+#include "strategies/pipeline/copies_plan.h"
 #include "strategies/pipeline/planner.h"
 #include "strategies/pipeline/shard_costs.h"
 #include "strategies/pipeline/stage_costs.h"
@@ -244,41 +245,6 @@ void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placem
   }
 }
 
-// What PipeDream's programme makes of the nodes, taken as equal: parameters are summed once for all
-// micro-batches of a batch.
-void plan_copies(const PipelineConfig& config, const Plan& plan, Placement& placement) {
-  const std::vector<Range> layers = stages_between(plan.architecture, plan.architecture.cuts());
-  Placement trial = placement;
-  trial.stages.assign(1, {0, 0});
-  std::vector<PlanPiece> pieces;
-  for (const Range range : layers) {
-    trial.stages[0] = range;
-    const StageTimes times = times_of(trial, config, plan, 0);
-    const Architecture part = stage_of(plan.architecture, range);
-    pieces.push_back({.compute_s = times.forward_s + times.backward_s - times.pass_s,
-                      .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
-                                         static_cast<double>(placement.micro_batches),
-                      .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
-                                      micro_batch_samples(plan, placement.micro_batches),
-                      .pass_s = times.pass_s});
-  }
-  const ReplicatedPlan best = plan_replicated(
-      pieces, placement.nodes, shared_bandwidth(plan.cluster, 1), Synchronise::kAfterBatch);
-  size_t used = 0;
-  for (const ReplicatedStage& stage : best.stages) {
-    placement.stages.push_back(
-        {layers[stage.pieces.begin].begin, layers[stage.pieces.end - 1].end});
-    placement.copies.push_back(stage.replicas);
-    used += stage.replicas;
-  }
-  if (used != placement.nodes)
-    throw ConfigError("strategy.copies",
-                      fmt::format("strategy.copies = \"auto\" finds no use for more than {} of "
-                                  "cluster.workers = {}: what has to be sent takes as long as what "
-                                  "is computed; set cluster.workers = {}",
-                                  used, placement.nodes, used));
-}
-
 Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas, size_t shards) {
   const auto workers = static_cast<size_t>(plan.cluster.workers);
   if (workers % (replicas * shards) != 0)
@@ -294,8 +260,7 @@ Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas
   placement.nodes = workers / (replicas * shards);
   if (config.copies.automatic) {
     choose_micro_batches(config, plan, placement);
-    plan_copies(config, plan, placement);
-    return placement;
+    return plan_copies(config, plan, placement);
   }
   placement.copies = given_copies(config, placement.nodes);
   const size_t count =
@@ -318,19 +283,6 @@ std::vector<size_t> sizes_to_try(int64_t given, bool automatic, int64_t workers)
   return sizes;
 }
 
-Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan) {
-  Alternative result{std::move(placement)};
-  result.step_s = step_seconds(result.placement, config, plan);
-  // Replicas are alike, and the first shard of a stage has the most.
-  for (size_t node = 0; node < result.placement.nodes; ++node) {
-    const double bytes =
-        node_memory(result.placement, config, plan, result.placement.rank_of(0, node, 0));
-    result.memory_bytes = std::max(result.memory_bytes, bytes);
-    result.fits = result.fits && bytes <= room_on(result.placement, plan.cluster, node);
-  }
-  return result;
-}
-
 }  // namespace
 
 Group Placement::holders(size_t stage, size_t shard, Rank me) const {
@@ -341,6 +293,19 @@ Group Placement::holders(size_t stage, size_t shard, Rank me) const {
       if (group.ranks.back() == me) group.index = group.size() - 1;
     }
   return group;
+}
+
+Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan) {
+  Alternative result{std::move(placement)};
+  result.step_s = step_seconds(result.placement, config, plan);
+  // Replicas are alike, and the first shard of a stage has the most.
+  for (size_t node = 0; node < result.placement.nodes; ++node) {
+    const double bytes = node_memory(result.placement, config, plan,
+                                     static_cast<Rank>(node * result.placement.shards));
+    result.memory_bytes = std::max(result.memory_bytes, bytes);
+    result.fits = result.fits && bytes <= room_on(result.placement, plan.cluster, node);
+  }
+  return result;
 }
 
 std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan) {

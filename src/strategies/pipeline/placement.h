@@ -51,6 +51,7 @@ struct Alternative {
   double memory_bytes = 0;
   bool fits = true;  // cluster.memory
 };
+Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan);
 std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan);
 
 // Throws ConfigError when the model cannot be cut like this, naming what would do.

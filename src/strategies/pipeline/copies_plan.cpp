@@ -1,0 +1,178 @@
+#include "strategies/pipeline/copies_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "models/stage.h"
+#include "strategies/pipeline/planner.h"
+#include "strategies/pipeline/stage_costs.h"
+
+namespace tutti {
+namespace {
+
+constexpr double kMostTried = 1000;  // ways, one by one
+
+class CopiesSearch {
+ public:
+  using Way = std::vector<ReplicatedStage>;
+
+  CopiesSearch(const PipelineConfig& config, const Plan& plan, const Placement& placement)
+      : config_(config),
+        plan_(plan),
+        placement_(placement),
+        pieces_(stages_between(plan.architecture, plan.architecture.cuts())) {}
+
+  Placement run() {
+    if (ways() <= kMostTried) {
+      Way way;
+      try_all(way, 0, placement_.nodes);
+    } else {
+      for (const Way& start : starts()) climb(start);
+    }
+    // A stage may have more copies than there are micro-batches in every way but one.
+    if (!best_) consider(one_by_one());
+    return best_->placement;
+  }
+
+ private:
+  // To cut p pieces into stages and deal n nodes to them: (p + n - 2) over (n - 1).
+  double ways() const {
+    double count = 1;
+    for (size_t i = 1; i < placement_.nodes; ++i)
+      count *= static_cast<double>(pieces_.size() + i - 1) / static_cast<double>(i);
+    return count;
+  }
+
+  void try_all(Way& way, size_t begin, size_t nodes) {
+    for (size_t end = begin + 1; end <= pieces_.size(); ++end)
+      for (size_t copies = 1; copies <= nodes; ++copies) {
+        const bool last = end == pieces_.size();
+        if (last != (copies == nodes)) continue;
+        way.push_back({{begin, end}, copies});
+        if (last)
+          consider(way);
+        else
+          try_all(way, end, nodes - copies);
+        way.pop_back();
+      }
+  }
+
+  // True when it is better than all before.
+  bool consider(const Way& way) {
+    for (const ReplicatedStage& stage : way)
+      if (stage.replicas > placement_.micro_batches && way.size() > 1) return false;
+    Placement placement = placement_;
+    for (const ReplicatedStage& stage : way) {
+      placement.stages.push_back(
+          {pieces_[stage.pieces.begin].begin, pieces_[stage.pieces.end - 1].end});
+      placement.copies.push_back(stage.replicas);
+    }
+    Alternative found = estimated(std::move(placement), config_, plan_);
+    if (best_ && (best_->fits != found.fits ? best_->fits : best_->step_s <= found.step_s))
+      return false;
+    best_ = std::move(found);
+    return true;
+  }
+
+  // From a way to the best of its neighbours, until none is better.
+  void climb(const Way& start) {
+    std::optional<Alternative> others = std::move(best_);
+    best_.reset();
+    consider(start);
+    for (Way here = start;;) {
+      Way next;
+      for (const Way& neighbour : neighbours(here))
+        if (consider(neighbour)) next = neighbour;
+      if (next.empty()) break;
+      here = std::move(next);
+    }
+    if (others && (!best_ || (others->fits != best_->fits ? others->fits
+                                                          : others->step_s <= best_->step_s)))
+      best_ = std::move(others);
+  }
+
+  // A cut is moved by a piece, a node goes to another stage, two stages become one, or one two.
+  std::vector<Way> neighbours(const Way& way) const {
+    std::vector<Way> found;
+    for (size_t i = 0; i < way.size(); ++i) {
+      for (size_t k = 0; k < way.size(); ++k)
+        if (k != i && way[i].replicas > 1) {
+          found.push_back(way);
+          --found.back()[i].replicas;
+          ++found.back()[k].replicas;
+        }
+      for (size_t cut = way[i].pieces.begin + 1; cut < way[i].pieces.end; ++cut)
+        for (size_t copies = 1; copies < way[i].replicas; ++copies) {
+          found.push_back(way);
+          found.back()[i] = {{way[i].pieces.begin, cut}, copies};
+          found.back().insert(
+              found.back().begin() + static_cast<std::ptrdiff_t>(i) + 1,
+              ReplicatedStage{{cut, way[i].pieces.end}, way[i].replicas - copies});
+        }
+      if (i + 1 == way.size()) continue;
+      if (way[i].pieces.size() > 1) {
+        found.push_back(way);
+        found.back()[i + 1].pieces.begin = --found.back()[i].pieces.end;
+      }
+      if (way[i + 1].pieces.size() > 1) {
+        found.push_back(way);
+        found.back()[i + 1].pieces.begin = ++found.back()[i].pieces.end;
+      }
+      found.push_back(way);
+      found.back()[i].pieces.end = way[i + 1].pieces.end;
+      found.back()[i].replicas += way[i + 1].replicas;
+      found.back().erase(found.back().begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+    return found;
+  }
+
+  // As many stages as there can be, and what nodes are left over for the first.
+  Way one_by_one() const {
+    const size_t stages = std::min(pieces_.size(), placement_.nodes);
+    Way way;
+    for (size_t s = 0; s < stages; ++s) way.push_back({part_of(pieces_.size(), stages, s), 1});
+    way.front().replicas += placement_.nodes - stages;
+    return way;
+  }
+
+  std::vector<Way> starts() const {
+    std::vector<PlanPiece> pieces;
+    Placement trial = placement_;
+    trial.stages.assign(1, {0, 0});
+    for (const Range range : pieces_) {
+      trial.stages[0] = range;
+      const StageTimes times = times_of(trial, config_, plan_, 0);
+      const Architecture part = stage_of(plan_.architecture, range);
+      pieces.push_back({.compute_s = times.forward_s + times.backward_s - times.pass_s,
+                        .parameter_bytes =
+                            static_cast<double>(part.parameter_count * sizeof(float)) /
+                            static_cast<double>(placement_.micro_batches),
+                        .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
+                                        micro_batch_samples(plan_, placement_.micro_batches),
+                        .pass_s = times.pass_s});
+    }
+    // Parameters are summed once for all micro-batches of a batch.
+    Way programme = plan_replicated(pieces, placement_.nodes, shared_bandwidth(plan_.cluster, 1),
+                                    Synchronise::kAfterBatch)
+                        .stages;
+    size_t used = 0;
+    for (const ReplicatedStage& stage : programme) used += stage.replicas;
+    programme.front().replicas += placement_.nodes - used;
+    return {programme, {{{0, pieces_.size()}, placement_.nodes}}, one_by_one()};
+  }
+
+  const PipelineConfig& config_;
+  const Plan& plan_;
+  const Placement& placement_;
+  const std::vector<Range> pieces_;
+  std::optional<Alternative> best_;
+};
+
+}  // namespace
+
+Placement plan_copies(const PipelineConfig& config, const Plan& plan, Placement placement) {
+  return CopiesSearch(config, plan, placement).run();
+}
+
+}  // namespace tutti
