@@ -40,7 +40,9 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<double>(usage.ru_maxrss) * 1024;
   }
-  return stage.memory_by_node.at(static_cast<size_t>(rank));
+  const auto place = static_cast<size_t>(rank);
+  return place < stage.memory_by_node.size() ? stage.memory_by_node[place]
+                                             : stage.predicted_memory_bytes;
 }
 
 class Participant {
