@@ -133,9 +133,11 @@ class TomlReader : public Visitor {
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char*) override {
     const toml::node* node = find(key);
+    // An entry of a comparison may take the kind from the job that it changes.
+    if (origin_.changed.contains(prefix_ + key) && !(node && is_of_file(key)))
+      changed_ = node ? text(key, *node) : value;
     if (!node) return;
     const std::string chosen = text(key, *node);
-    if (origin_.changed.contains(prefix_ + key)) changed_ = chosen;
     if (!changed_.empty() && !contains(allowed, chosen) && is_of_file(key)) return drop(key, *node);
     value = chosen;
     check_choice(key, *node, value, allowed);

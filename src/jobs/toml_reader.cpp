@@ -139,7 +139,8 @@ Job overlay(const Job& job, const toml::table& changes, TomlOrigin& origin,
 }
 
 // Reads the [[compare]] entries: each is `job` with its own settings on top.
-void read_entries(Job& job, const toml::node& node, const std::string& file) {
+void read_entries(Job& job, const toml::node& node, const TomlOrigin& outer) {
+  const std::string& file = outer.file;
   const auto fail = [&](const toml::node& where, const std::string& problem) {
     throw ConfigError("compare", fmt::format("{}: compare {}", toml_place(where, file), problem));
   };
@@ -151,7 +152,9 @@ void read_entries(Job& job, const toml::node& node, const std::string& file) {
     if (!table->contains("name")) return fail(element, "needs a name: add name = \"...\"");
     TomlOrigin origin;
     origin.file = file;
+    for (const std::string& key : outer.changed) origin.changed.insert("compare." + key);
     Job entry = overlay(job, *table, origin, "compare.");
+    job.dropped.insert(job.dropped.end(), origin.dropped.begin(), origin.dropped.end());
     for (const Job& other : job.compare)
       if (other.name == entry.name)
         return fail(element, fmt::format("has two entries named \"{}\"", entry.name));
@@ -168,7 +171,7 @@ void read_settings(const toml::table& root, TomlOrigin& origin, Job& job) {
   job.places = origin.places;
   job.dropped = origin.dropped;
   choose_workers(job, job.strategy_kind);
-  if (entries) read_entries(job, *entries, origin.file);
+  if (entries) read_entries(job, *entries, origin);
 }
 
 toml::table read_table(const std::string& path) {

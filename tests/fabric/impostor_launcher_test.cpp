@@ -72,7 +72,7 @@ std::vector<Lie> lies() {
       {"NoAddress", {welcome(), noise}, "no address"},
       {"AddressOfNobody", {welcome(), for_nobody}, "no peer"},
       {"LossOfNobody", {welcome(), of(Type::kLost, 3)}, "no peer"},
-      {"LossOfAnybody", {welcome(), of(Type::kLost, kAnyRank)}, "no peer"},
+      {"LossOfAnybody", {welcome(), of(Type::kLost, kAnyRank)}, "nobody"},
       {"LossOfItself", {welcome(), of(Type::kLost, kVisitor)}, "no peer"},
       {"LossOfAnotherLife", {welcome(), of(Type::kLost, 0, 5)}, "was not there"},
       {"TwoLosses", {welcome(), of(Type::kLost, 0), of(Type::kLost, 0)}, "was not there"},

@@ -71,7 +71,7 @@ std::vector<Offence> offences() {
       {"EmptyAddress", {hello, address(0, "")}, "cut short"},
       {"DamagedAddress", {hello, address(1, damaged_address())}, "damaged"},
       {"AddressForNobody", {hello, address(7, process::seal_address(noise))}, "no peer"},
-      {"AddressForAnybody", {hello, address(kAnyRank, process::seal_address(noise))}, "no peer"},
+      {"AddressForAnybody", {hello, address(kAnyRank, process::seal_address(noise))}, "nobody"},
       {"AddressForItself", {hello, address(kImpostor, process::seal_address(noise))}, "no peer"},
       {"AddressFirst", {address(0, process::seal_address(noise))}, "before its hello"},
       {"ResultFirst", {result(result_of(Kind::kDone, 0, kAnyRank))}, "before its hello"},

@@ -230,6 +230,13 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   EXPECT_EQ(load_job(file_, {"task.model=logistic"}).dropped,
             Settings{file_ + ":3: task.model.hidden = [ 30, 20 ] was dropped: --set "
                              "task.model=logistic replaces all of task.model"});
+  // So do the entries of a comparison that name no kind of their own.
+  write_file(file_, "[strategy]\nkind = \"allreduce\"\n[[compare]]\nname = \"a\"\n"
+                    "strategy.topology = \"tree\"\n[[compare]]\nname = \"b\"\n"
+                    "strategy = { kind = \"allreduce\", topology = \"tree\" }\n");
+  EXPECT_EQ(load_job(file_, {"strategy.kind=gossip"}).dropped,
+            Settings{file_ + ":5: compare.strategy.topology = \"tree\" is not a setting of gossip "
+                             "and was dropped"});
   // A value that the new kind does not know is one of the old kind's, too.
   write_file(file_, "[strategy]\nkind = \"allreduce\"\ntopology = \"hierarchical\"\n");
   EXPECT_EQ(load_job(file_, {"strategy.kind=elastic_averaging"}).dropped.size(), 1u);
