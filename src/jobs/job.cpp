@@ -201,7 +201,10 @@ Architecture trained_architecture(const Job& job, const Dataset& dataset) {
 }
 
 void settle(Job& job, const Architecture& architecture, size_t samples) {
-  job.strategy = with_settings(job, {}).strategy;  // copies of the job may share the one it had
+  Job copy;  // of the strategy alone: other copies of the job may share the one it has
+  copy.strategy_kind = job.strategy_kind;
+  copy.strategy = job.strategy;
+  job.strategy = with_settings(copy, {}).strategy;
   const ClusterConfig cluster = job.cluster;
   job.strategy->settle({job.task, cluster, job.optimizer, architecture, samples}, job.cluster);
 }

@@ -74,7 +74,7 @@ Architecture trained_architecture(const Job& job, const Dataset& dataset);
 // Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
 // and the key at fault.
 Prepared prepare(const Job& job);
-// Decides which nodes there are where the job leaves that to the planner (servers = "auto"), so that
+// Decides which nodes there are where the job leaves that to the planner (servers = "auto"): then
 // the job says what runs. Nothing changes where nothing is open.
 void settle(Job& job, const Architecture& architecture, size_t samples);
 // Throws ConfigError, with the numbers, when a worker needs more memory than the nodes of a virtual

@@ -113,7 +113,7 @@ class ModelAveraging : public Strategy {
   }
 
  private:
-  // The last step merges too. Without the data it is not known how many there are: at most one each.
+  // The last step merges too. Without the data nobody knows how many there are: at most one each.
   double merges_per_step(const Plan& plan) const {
     if (plan.samples == 0) return 1;
     const auto samples = static_cast<double>(plan.samples);

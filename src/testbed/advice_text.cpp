@@ -150,8 +150,8 @@ std::string compression_text(const json& c) {
 }  // namespace
 
 std::string advice_text(const json& a) {
-  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) + plans(a["choices"]) +
-                     why(a) + "\nWhat to change\n";
+  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) +
+                     plans(a["choices"]) + why(a) + "\nWhat to change\n";
   if (a.contains("bandwidth")) text += network_text(a["bandwidth"]);
   if (a.contains("workers")) text += workers_text(a["workers"]);
   if (a.contains("batch")) text += batch_text(a["batch"]);

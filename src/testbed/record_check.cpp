@@ -76,8 +76,8 @@ void RecordCheck::parts(const json& record) const {
            {"status", "error", "strategy", "fabric", "obtained", "name", "parameters_sha256",
             "plan"});
   numbers_in(record, "record",
-             {"workers", "machines", "seed", "steps", "samples", "bytes_sent", "messages", "update_order",
-              "samples_per_s", "utilisation", "peak_memory_bytes"});
+             {"workers", "machines", "seed", "steps", "samples", "bytes_sent", "messages",
+              "update_order", "samples_per_s", "utilisation", "peak_memory_bytes"});
   for (const char* key :
        {"quality", "time", "energy", "co2e", "cost", "staleness", "age_s", "taxonomy"})
     object(record.at(key), key);

@@ -105,8 +105,8 @@ void name_shared_curve(json& row, const Contender& contender,
           row["shared_curve_of"] = other.name;
 }
 
-// Two strategies of a virtual cluster may take the very same run, such as one whose bound never held
-// anybody back and one without a bound. Measured times are never the same.
+// Two strategies of a virtual cluster may take the very same run, such as one without a bound and
+// one whose bound never held anybody back. Measured times are never the same.
 bool took_the_run(const Contender& one, const Contender& other) {
   const auto same = [](const RunFiles& a, const RunFiles& b) {
     for (const char* key : {"parameters_sha256", "status", "steps", "bytes_sent", "messages"})

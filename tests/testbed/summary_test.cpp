@@ -292,8 +292,8 @@ TEST_F(Summary, CsvHasALinePerStrategyAndSeed) {
       << csv;
 }
 
-// A bound that never holds anybody back makes the run of none; and where measured runs look alike it
-// is chance.
+// A bound that never holds anybody back makes the run of none; where measured runs look alike it is
+// chance.
 TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
   const Settings servers = {"strategy.kind=parameter_server", "cluster.workers=2"};
   add("none", {.settings = servers + Settings{"strategy.consistency=asp", "name=none"},

@@ -58,17 +58,17 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   }
 }
 
-// Energy and price compare only where everybody has the same machines: servers and schedulers run on
-// those of the workers, or in place of some.
+// Energy and price compare only where everybody has the same machines: servers and schedulers run
+// on those of the workers, or in place of some.
 TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
   const Settings lasso = {"task.data.kind=synthetic-linear", "task.model.kind=linear",
-                          "optimizer.kind=sgd", "task.model.l1=0.01"};
+                          "task.model.l1=0.01",              "task.global_batch=37",
+                          "cluster.fabric=virtual",          "cluster.workers=4"};
   size_t possible = 0, with_others = 0;
-  for (const Settings& task : {Settings{}, lasso})
+  for (const Job& task : {virtual_job(), load_job("", lasso)})
     for (const char* hosts : {"1", "2"})
       for (const ComparedJob& each : compared_jobs(
-               virtual_job(task + Settings{"cluster.nodes_per_host=" + std::string(hosts)}),
-               {"all"})) {
+               with_settings(task, {"cluster.nodes_per_host=" + std::string(hosts)}), {"all"})) {
         if (!each.refusal.empty()) continue;
         const ClusterConfig& cluster = each.job.cluster;
         const auto nodes = std::ssize(each.job.strategy->roles(cluster));

@@ -74,7 +74,7 @@ class ParameterServer : public Strategy {
 
   std::string plan_in_words(const Plan& plan) const override {
     std::string words = ps::in_words(config_, plan.cluster);
-    if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // some may be missing for them
+    if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // they may lack some
       words += fmt::format(", {} worker{}", plan.cluster.workers,
                            plan.cluster.workers == 1 ? "" : "s");
     return words;

@@ -114,7 +114,9 @@ class Estimate {
     }
   }
 
-  double per_host() const { return std::min(workers_, static_cast<double>(cluster_.nodes_per_host)); }
+  double per_host() const {
+    return std::min(workers_, static_cast<double>(cluster_.nodes_per_host));
+  }
   double bytes_of(size_t shard) const {
     return static_cast<double>(shards_[shard].size() * sizeof(float));
   }

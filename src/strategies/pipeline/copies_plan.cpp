@@ -1,9 +1,12 @@
 #include "strategies/pipeline/copies_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "core/error.h"
 #include "models/stage.h"
 #include "strategies/pipeline/planner.h"
 #include "strategies/pipeline/stage_costs.h"
@@ -30,8 +33,13 @@ class CopiesSearch {
     } else {
       for (const Way& start : starts()) climb(start);
     }
-    // A stage may have more copies than there are micro-batches in every way but one.
-    if (!best_) consider(one_by_one());
+    if (!best_)
+      throw ConfigError(
+          "strategy.copies",
+          fmt::format("strategy.copies = \"auto\" finds no use for all of cluster.workers = {}: "
+                      "each of the at most {} stages has at most {} copies, one for each "
+                      "micro-batch; raise task.global_batch, or lower cluster.workers",
+                      placement_.nodes, pieces_.size(), placement_.micro_batches));
     return best_->placement;
   }
 
@@ -61,7 +69,7 @@ class CopiesSearch {
   // True when it is better than all before.
   bool consider(const Way& way) {
     for (const ReplicatedStage& stage : way)
-      if (stage.replicas > placement_.micro_batches && way.size() > 1) return false;
+      if (stage.replicas > placement_.micro_batches) return false;  // some would have nothing to do
     Placement placement = placement_;
     for (const ReplicatedStage& stage : way) {
       placement.stages.push_back(
@@ -127,12 +135,13 @@ class CopiesSearch {
     return found;
   }
 
-  // As many stages as there can be, and what nodes are left over for the first.
+  // As many stages as there can be, with about as many nodes each.
   Way one_by_one() const {
     const size_t stages = std::min(pieces_.size(), placement_.nodes);
     Way way;
-    for (size_t s = 0; s < stages; ++s) way.push_back({part_of(pieces_.size(), stages, s), 1});
-    way.front().replicas += placement_.nodes - stages;
+    for (size_t s = 0; s < stages; ++s)
+      way.push_back(
+          {part_of(pieces_.size(), stages, s), part_of(placement_.nodes, stages, s).size()});
     return way;
   }
 

@@ -175,6 +175,9 @@ TEST(PipelineCopies, NeedASampleForEachCopyAndNotForEachNode) {
     EXPECT_EQ(run(task_with_copies("[2, 2, 2]", 6, fabric) + small).status, "done");
   EXPECT_NE(refusal(task_with_copies("[5, 1]", 6, "virtual") + small).find("global_batch = 4"),
             std::string::npos);
+  EXPECT_EQ(run(task_with_copies("auto", 6, "virtual") + small).status, "done");
+  EXPECT_NE(refusal(task_with_copies("auto", 30, "virtual") + small).find("strategy.copies"),
+            std::string::npos);
   EXPECT_NE(refusal(task_with_copies("0", 6, "virtual") + small +
                     Settings{"strategy={ kind = \"allreduce\" }"})
                 .find("global_batch = 4"),
