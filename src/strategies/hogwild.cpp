@@ -205,6 +205,12 @@ class Hogwild : public Strategy {
                                     "same memory at once, which cluster.fabric = \"{}\" does not "
                                     "have; set it to \"process\", or choose another strategy",
                                     cluster.fabric));
+    if (cluster.remote > 0)
+      throw ConfigError("cluster.remote",
+                        fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
+                                    "same memory at once, but cluster.remote = {} of them are on "
+                                    "other hosts; set it to 0, or choose another strategy",
+                                    cluster.remote));
   }
 
   Taxonomy taxonomy() const override {

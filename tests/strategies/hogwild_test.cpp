@@ -89,9 +89,10 @@ TEST(Hogwild, StopsEverywhereAtTheTarget) {
 }
 
 TEST(Hogwild, IsRefusedWithoutSharedMemory) {
-  EXPECT_THROW(
-      prepare(load_job("", logistic_task() + hogwild(2) + Settings{"cluster.fabric=virtual"})),
-      ConfigError);
+  for (const char* elsewhere : {"cluster.fabric=virtual", "cluster.remote=1"})
+    EXPECT_THROW(prepare(load_job("", logistic_task() + hogwild(2) + Settings{elsewhere})),
+                 ConfigError)
+        << elsewhere;
   EXPECT_THROW(
       prepare(load_job("", logistic_task() + hogwild(2) + Settings{"task.deterministic=true"})),
       ConfigError);
