@@ -8,6 +8,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -30,13 +31,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Who failed because a peer was gone that had ended well was lost itself: it came back too late.
-void note_late(std::vector<NodeOutcome>& outcomes) {
-  for (NodeOutcome& outcome : outcomes)
-    if (outcome.kind == NodeOutcome::Kind::kFailed && outcome.exit_code == kExitPeerLost &&
-        outcome.lost_peer != kAnyRank &&
-        outcomes[static_cast<size_t>(outcome.lost_peer)].kind == NodeOutcome::Kind::kDone)
-      outcome.kind = NodeOutcome::Kind::kLost;
+// Who failed because a peer was gone that had ended well, like others of its own role, was lost
+// itself: it came back too late.
+void note_late(std::vector<NodeOutcome>& outcomes, const std::vector<std::string>& roles) {
+  using Kind = NodeOutcome::Kind;
+  std::set<std::string> done;
+  for (size_t rank = 0; rank < outcomes.size(); ++rank)
+    if (outcomes[rank].kind == Kind::kDone) done.insert(roles[rank]);
+  for (size_t rank = 0; rank < outcomes.size(); ++rank) {
+    NodeOutcome& outcome = outcomes[rank];
+    if (outcome.kind == Kind::kFailed && outcome.exit_code == kExitPeerLost &&
+        outcome.lost_peer != kAnyRank && done.contains(roles[rank]) &&
+        outcomes[static_cast<size_t>(outcome.lost_peer)].kind == Kind::kDone)
+      outcome.kind = Kind::kLost;
+  }
 }
 
 // The one reason to name when nodes ended in different ways. A node that diverged takes its peers
@@ -44,8 +52,8 @@ void note_late(std::vector<NodeOutcome>& outcomes) {
 // the strategy goes on without lost nodes, they are only noted.
 void judge(RunRecord& record, const Job& job) {
   record.status = "done";
-  note_late(record.outcomes);
   const std::vector<std::string> roles = job.strategy->roles(job.cluster);
+  note_late(record.outcomes, roles);
   const bool somebody_done =
       std::any_of(record.outcomes.begin(), record.outcomes.end(),
                   [](const NodeOutcome& o) { return o.kind == NodeOutcome::Kind::kDone; });
