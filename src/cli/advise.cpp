@@ -32,12 +32,12 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   if (options.out.empty() || options.json) return 0;
   const auto& best = advice["choices"][0];
   const int64_t workers = best["workers"];
-  std::cout << fmt::format("\ntutti compare {0} repeats these times; tutti train {0}{1} that of {2}\n",
-                           options.out,
-                           workers < advice["cluster"]["workers"].get<int64_t>()
-                               ? fmt::format(" --set cluster.workers={}", workers)
-                               : "",
-                           best["name"].get<std::string>());
+  std::cout << fmt::format(
+      "\ntutti compare {0} repeats these times; tutti train {0}{1} that of {2}\n", options.out,
+      workers < advice["cluster"]["workers"].get<int64_t>()
+          ? fmt::format(" --set cluster.workers={}", workers)
+          : "",
+      best["name"].get<std::string>());
   return 0;
 }
 

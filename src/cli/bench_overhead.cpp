@@ -21,7 +21,8 @@ struct OverheadCase {
 
 const std::vector<OverheadCase>& overhead_cases() {
   static const std::vector<OverheadCase> cases = {
-      {"logistic 16", {"task.data={kind=\"synthetic-classes\", features=16}", "task.model=logistic"}},
+      {"logistic 16",
+       {"task.data={kind=\"synthetic-classes\", features=16}", "task.model=logistic"}},
       {"mlp 32-16",
        {"task.data={kind=\"synthetic-classes\", features=16}",
         "task.model={kind=\"mlp\", hidden=[32, 16]}"}},
@@ -49,8 +50,7 @@ struct OverheadFigures {
     // At the speed that overheads are declared for.
     fixed_s.push_back(here_s * cost.reference_flops / kReferenceFlops);
     error.push_back(cost.error);
-    share.push_back(here_s /
-                    (here_s + static_cast<double>(job.task.global_batch) * cost.sample_s));
+    share.push_back(here_s / (here_s + static_cast<double>(job.task.global_batch) * cost.sample_s));
   }
 };
 
@@ -75,8 +75,8 @@ json row_of(const OverheadCase& one, const OverheadFigures& figures, const PassC
 }
 
 void print_table(const json& rows) {
-  fmt::print("\n{:<14} {:>10} {:>7} {:>16} {:>15} {:>10} {:>16}\n", "model", "parameters",
-             "layers", "of a step, us", "by both, us", "fit error", "fixed, batch 64");
+  fmt::print("\n{:<14} {:>10} {:>7} {:>16} {:>15} {:>10} {:>16}\n", "model", "parameters", "layers",
+             "of a step, us", "by both, us", "fit error", "fixed, batch 64");
   for (const json& row : rows) {
     if (!row.contains("layers")) continue;
     fmt::print("{:<14} {:>10} {:>7} {:>16.0f} {:>15.0f} {:>8.0f} % {:>14.0f} %\n",

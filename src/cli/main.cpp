@@ -249,10 +249,11 @@ Command add_bench(CLI::App& app) {
   const auto options = std::make_shared<BenchOptions>();
   auto* command = app.add_subcommand("bench", "Measure against peers in the same run");
   command
-      ->add_option("WHAT", options->what,
-                   "allreduce, train, oversubscribed, model_parallel, overhead, ps, virtual, federated, "
-                   "network (as root), "
-                   "deterministic or startup")
+      ->add_option(
+          "WHAT", options->what,
+          "allreduce, train, oversubscribed, model_parallel, overhead, ps, virtual, federated, "
+          "network (as root), "
+          "deterministic or startup")
       ->required();
   command
       ->add_option("--processes", options->processes,

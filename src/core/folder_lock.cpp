@@ -33,8 +33,7 @@ bool take_lock(int folder) {
 
 FolderLock::FolderLock(const std::string& folder)
     : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (folder_ < 0)
-    throw ConfigError("--out", fmt::format("{}: {}", folder, std::strerror(errno)));
+  if (folder_ < 0) throw ConfigError("--out", fmt::format("{}: {}", folder, std::strerror(errno)));
   if (take_lock(folder_)) return;
   close(folder_);
   throw ConfigError("--out", fmt::format("{}: another tutti is at work in it; wait for its end, or "

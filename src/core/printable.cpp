@@ -29,8 +29,8 @@ std::string printable(std::string_view text) {
     } else {
       result += text[i];
       if (byte < 0xc0) continue;
-      for (size_t left = 3; left > 0 && i + 1 < text.size() &&
-                            continues(static_cast<unsigned char>(text[i + 1]));
+      for (size_t left = 3;
+           left > 0 && i + 1 < text.size() && continues(static_cast<unsigned char>(text[i + 1]));
            --left)
         result += text[++i];
     }

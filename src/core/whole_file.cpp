@@ -68,9 +68,7 @@ WholeFile::~WholeFile() {
   if (named_) std::remove(temporary_.c_str());
 }
 
-void WholeFile::fail(int error) const {
-  throw_unwritable(path_, error);
-}
+void WholeFile::fail(int error) const { throw_unwritable(path_, error); }
 
 void WholeFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {

@@ -96,9 +96,9 @@ Source read_cifar10(const DataConfig& config) {
   append_labels(files[1], kImagesPerSheet, answers.labels);
   std::vector<uint8_t> images;
   for (size_t sheet = 2; sheet < files.size(); ++sheet) append_sheet(files[sheet], images);
-  return {make_byte_table({3, kSide, kSide}, std::move(images), cifar10_scaling(),
-                          std::move(answers)),
-          test_from};
+  return {
+      make_byte_table({3, kSide, kSide}, std::move(images), cifar10_scaling(), std::move(answers)),
+      test_from};
 }
 
 }  // namespace tutti

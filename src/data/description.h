@@ -12,14 +12,14 @@
 namespace tutti {
 
 struct DataDescription {
-  std::string kind;                      // of DataConfig
+  std::string kind;  // of DataConfig
   std::vector<int64_t> sample_shape;
   int64_t classes = 0;                   // 0: numbers are predicted
   std::vector<std::string> class_names;  // in the order of their numbers
   int64_t answers_per_sample = 1;
-  std::vector<FeatureScale> features;    // with `standardise`; empty: they stay as they are
-  Scaling bytes;                         // of kinds whose files hold bytes
-  std::vector<std::string> columns;      // of kinds that number names; empty: they are numbers
+  std::vector<FeatureScale> features;  // with `standardise`; empty: they stay as they are
+  Scaling bytes;                       // of kinds whose files hold bytes
+  std::vector<std::string> columns;    // of kinds that number names; empty: they are numbers
 
   bool operator==(const DataDescription&) const = default;
 };

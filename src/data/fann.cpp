@@ -128,8 +128,8 @@ Source read_fann(const DataConfig& config, const ClassNames* classes) {
   if (!config.test_path.empty()) read_fann(config.test_path, config, content);
   Answers answers = std::move(content.numbers);
   if (!config.regression)
-    answers = classes ? content.classes.answers_among(*classes, config.path)
-                      : content.classes.answers();
+    answers =
+        classes ? content.classes.answers_among(*classes, config.path) : content.classes.answers();
   return {make_table({static_cast<int64_t>(content.inputs)}, std::move(content.features),
                      std::move(answers)),
           test_from};

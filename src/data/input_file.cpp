@@ -23,9 +23,9 @@ uint64_t size_of_regular_file(const std::string& path) {
   if (!std::filesystem::exists(status))
     throw DataError(fmt::format("{}: there is no such file; check the path", path));
   if (!std::filesystem::is_regular_file(status))
-    throw DataError(fmt::format("{}: this is {}; name the file itself", path,
-                                std::filesystem::is_directory(status) ? "a folder, not a file"
-                                                                      : "not a file"));
+    throw DataError(
+        fmt::format("{}: this is {}; name the file itself", path,
+                    std::filesystem::is_directory(status) ? "a folder, not a file" : "not a file"));
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) throw DataError(fmt::format("{}: cannot be read: {}", path, error.message()));
   if (size == 0) throw DataError(fmt::format("{}: the file is empty; fetch it again", path));

@@ -108,8 +108,8 @@ Source read_libsvm(const DataConfig& config, const ClassNames* classes) {
   if (config.regression)
     answers.targets = std::move(content.targets);
   else
-    answers = classes ? content.classes.answers_among(*classes, config.path)
-                      : content.classes.answers();
+    answers =
+        classes ? content.classes.answers_among(*classes, config.path) : content.classes.answers();
   const auto largest = static_cast<int64_t>(content.width);
   const int64_t width = config.keys > 0 ? config.keys : std::max<int64_t>(1, largest);
   return {make_sparse_table(width, std::move(content.rows), std::move(answers)), test_from};

@@ -140,8 +140,8 @@ PredictionData read_again(const DataConfig& config, const std::string& path,
                     "tutti gives them; predict with the version that trained it",
                     path));
   std::shared_ptr<const Dataset> dataset =
-      config.kind == "libsvm" ? read_libsvm(c, &trained_on.class_names).dataset
-      : config.kind == "fann" ? read_fann(c, &trained_on.class_names).dataset
+      config.kind == "libsvm"    ? read_libsvm(c, &trained_on.class_names).dataset
+      : config.kind == "fann"    ? read_fann(c, &trained_on.class_names).dataset
       : config.kind == "cifar10" ? read_cifar10(c).dataset
                                  : read_series(c).dataset;
   return {std::move(dataset), true};

@@ -97,8 +97,8 @@ class SparseTable : public Dataset {
 std::shared_ptr<const Dataset> make_sparse_table(int64_t width, SparseRows rows, Answers answers,
                                                  std::vector<std::string> column_names) {
   return std::make_shared<SparseTable>(
-      std::make_shared<const SparseContent>(SparseContent{
-          width, std::move(rows), std::move(answers), std::move(column_names)}),
+      std::make_shared<const SparseContent>(
+          SparseContent{width, std::move(rows), std::move(answers), std::move(column_names)}),
       false);
 }
 

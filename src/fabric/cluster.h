@@ -29,8 +29,8 @@ struct FaultConfig {
   double duration_s = 0;       // link_down, partition: heals after this long; 0: never
 };
 
-// Overheads are declared for a core that runs the reference kernel (jobs/reference_kernel.h) at this
-// speed, and normalised times are those of such cores.
+// Overheads are declared for a core that runs the reference kernel (jobs/reference_kernel.h) at
+// this speed, and normalised times are those of such cores.
 inline constexpr double kReferenceFlops = 20e9;
 
 struct ClusterConfig {
@@ -91,8 +91,8 @@ double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
 int64_t most_threads(const ClusterConfig& config);            // of any worker
 double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
-// Seconds that it takes to begin so many passes over a batch and to call so many layers. A core that
-// is half as fast takes twice as long, threads do not help.
+// Seconds that it takes to begin so many passes over a batch and to call so many layers. A core
+// that is half as fast takes twice as long, threads do not help.
 double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
 double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 

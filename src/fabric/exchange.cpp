@@ -17,9 +17,9 @@ void throw_not_done(const Node& node, const Completion& completion) {
   const std::string what = completion.tag.describe();
   switch (completion.state) {
     case State::kPeerLost:
-      throw FabricError(Kind::kPeerLost, completion.peer,
-                        fmt::format("lost {} while waiting for {}",
-                                    name_of(completion.peer, "a peer"), what));
+      throw FabricError(
+          Kind::kPeerLost, completion.peer,
+          fmt::format("lost {} while waiting for {}", name_of(completion.peer, "a peer"), what));
     case State::kTimedOut:
       throw FabricError(Kind::kTimedOut, completion.peer,
                         completion.peer == kAnyRank  // of several waits, none of which ended

@@ -125,7 +125,7 @@ void check_sizes(const RunData& data) {
   };
   if (!for_each(d.features.size()) || !for_each(d.columns.size()))
     throw Impossible{fmt::format("{} features have {} scales and {} names", elements,
-                                d.features.size(), d.columns.size())};
+                                 d.features.size(), d.columns.size())};
 }
 
 }  // namespace
@@ -159,9 +159,10 @@ std::optional<RunData> load_run_data(const std::string& folder) {
   const json schema = content.value("schema", json());
   if (!schema.is_number_integer()) refuse_data_file(path, "is damaged: it has no schema");
   if (schema != kDataSchema)
-    throw DataError(fmt::format("{}: has schema {}, this program reads schema {}; predict with the "
-                                "version of tutti that made the run",
-                                path, schema.dump(), kDataSchema));
+    throw DataError(
+        fmt::format("{}: has schema {}, this program reads schema {}; predict with the "
+                    "version of tutti that made the run",
+                    path, schema.dump(), kDataSchema));
   try {
     const std::string checksum = content.at("checksum");
     content.erase("checksum");

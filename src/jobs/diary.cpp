@@ -24,9 +24,8 @@ void Diary::step(const StepRow& own) {
   StepRow row = own;
   row.step += steps_before_;
   if (steps_)
-    steps_->append(
-        fmt::format("{},{},{},{},{}\n", row.step, row.time_s + data_s_, row.loss, row.rate,
-                              row.samples));
+    steps_->append(fmt::format("{},{},{},{},{}\n", row.step, row.time_s + data_s_, row.loss,
+                               row.rate, row.samples));
   progress_.step(row);
 }
 

@@ -18,7 +18,7 @@ class Diary {
  private:
   Progress progress_;
   double data_s_;  // the files count as the record does, the clock of the nodes starts after it
-  int64_t steps_before_;  // of the run that this one goes on from
+  int64_t steps_before_;                           // of the run that this one goes on from
   std::optional<AppendFile> steps_, evaluations_;  // of runs that keep files
 };
 

@@ -25,7 +25,8 @@ void visit(Visitor& v, FootprintConfig& c) {
   for (const GridIntensity& entry : grid_intensities()) countries.push_back(entry.country);
   v.choice("country", c.country, countries, "whose power grid feeds the machines");
   v.field("intensity", c.intensity, kNotNegative,
-          "g CO2e per kWh of that grid; 0: the mean of the country in 2023, or for \"world\" 475, which is "
+          "g CO2e per kWh of that grid; 0: the mean of the country in 2023, or for \"world\" 475, "
+          "which is "
           "CodeCarbon's default");
   v.quantity("tdp", c.tdp_watts, Unit::kWatts,
              "power of this machine's processor, where nothing measures it; 0: 4 W a thread");

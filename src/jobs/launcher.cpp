@@ -112,9 +112,9 @@ void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures)
   double cpu_s = record.data_cpu_s;
   for (const NodeReport& node : record.nodes)
     if (node.rank < local) cpu_s += node.cpu_s;
-  const Energy energy = estimate_energy(total_seconds(record), cpu_s,
-                                        static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-                                        job.footprint.tdp_watts);
+  const Energy energy =
+      estimate_energy(total_seconds(record), cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                      job.footprint.tdp_watts);
   record.joules = energy.joules;
   record.energy_method = energy.method;
   if (remote > 0) record.energy_method += "; of the launcher's machine alone";
@@ -137,8 +137,7 @@ Recruiting recruit(Job& job, const Data& data) {
 
 void add_footprint(RunRecord& record, const Job& job) {
   record.co2e = co2e_grams(job.footprint, record.joules);
-  record.cost =
-      cost_of(job.footprint, static_cast<double>(record.machines), total_seconds(record));
+  record.cost = cost_of(job.footprint, static_cast<double>(record.machines), total_seconds(record));
 }
 
 // What a node reported of itself. Throws DataError: it may run elsewhere, and be another program.
@@ -275,9 +274,9 @@ RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
   record.data_cpu_s = reading.cpu_s;
   record.data_joules = reading.joules;
   record.virtual_clock = job.cluster.fabric == "virtual";
-  record.plan = job.strategy->plan_in_words({job.task, job.cluster, job.optimizer,
-                                             prepared.architecture,
-                                             prepared.data.splits.train.size()});
+  record.plan =
+      job.strategy->plan_in_words({job.task, job.cluster, job.optimizer, prepared.architecture,
+                                   prepared.data.splits.train.size()});
   if (record.virtual_clock)
     record.machines = hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster)));
   record.metric = prepared.architecture.classification ? "accuracy" : "mse";

@@ -355,12 +355,11 @@ class Participant {
     try {
       throw;
     } catch (const FabricError& error) {
-      return std::make_exception_ptr(
-          FabricError(error.kind(), error.peer(),
-                      fmt::format("rank {} at step {}: {}", node_.endpoint().rank(),
-                                  static_cast<size_t>(stage_.resumed.steps) +
-                                      recorder_.steps().size() + 1,
-                                  error.what())));
+      return std::make_exception_ptr(FabricError(
+          error.kind(), error.peer(),
+          fmt::format("rank {} at step {}: {}", node_.endpoint().rank(),
+                      static_cast<size_t>(stage_.resumed.steps) + recorder_.steps().size() + 1,
+                      error.what())));
     } catch (...) {
       return std::current_exception();
     }

@@ -22,8 +22,8 @@ struct Stage {
   int64_t total_steps = 0;
   int64_t total_samples = 0;  // 0: not known
   Resumed resumed = {};       // what of it another run has done
-  double data_s = 0;  // that reading the data took, where the clock of training counts it
-  double predicted_memory_bytes = 0;  // of the worker that needs most
+  double data_s = 0;          // that reading the data took, where the clock of training counts it
+  double predicted_memory_bytes = 0;        // of the worker that needs most
   std::vector<double> memory_by_node = {};  // predicted: what simulated nodes are said to use
 };
 

@@ -102,8 +102,7 @@ std::string Progress::line_of(const StepRow& row, size_t columns) const {
   std::string learnt = fmt::format("loss {:.3f}, ", row.loss);
   if (quality_ >= 0) learnt += fmt::format("{} {:.4f}, ", metric_, quality_);
   const auto samples = static_cast<double>(row.samples - course_.samples_before);
-  const std::string rate =
-      fmt::format("{:.0f} samples/s, ", elapsed > 0 ? samples / elapsed : 0);
+  const std::string rate = fmt::format("{:.0f} samples/s, ", elapsed > 0 ? samples / elapsed : 0);
   const std::string rest = fmt::format("{:.0f} s left", left);
   for (const std::string& line : {fmt::format("{}: {}{}{}{}", title_, step, learnt, rate, rest),
                                   fmt::format("{}{}{}{}", step, learnt, rate, rest),

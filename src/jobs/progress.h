@@ -22,7 +22,7 @@ enum class ProgressStyle { kNone, kLines, kLive, kJson };
 
 // How long a run is, and where it begins.
 struct Course {
-  int64_t steps = 0, samples = 0;  // in all; 0 samples: not known
+  int64_t steps = 0, samples = 0;                // in all; 0 samples: not known
   int64_t steps_before = 0, samples_before = 0;  // of the run that this one goes on from
   bool in_step = true;  // what the first worker counts are the steps of the run
 };

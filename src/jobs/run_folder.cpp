@@ -130,14 +130,12 @@ void append_to_file(const std::string& path, std::string_view text) {
   int reason = file ? 0 : errno;
   if (file && std::fwrite(text.data(), 1, text.size(), file) != text.size()) reason = errno;
   if (file && std::fclose(file) != 0 && reason == 0) reason = errno;
-  if (reason != 0)
-    throw_unwritable(path, reason);
+  if (reason != 0) throw_unwritable(path, reason);
 }
 
 AppendFile::AppendFile(std::string path, std::string_view header)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
-  if (!file_)
-    throw_unwritable(path_, errno);
+  if (!file_) throw_unwritable(path_, errno);
   append(header);
 }
 
@@ -149,8 +147,7 @@ void AppendFile::append(std::string_view text) {
 }
 
 void AppendFile::flush() {
-  if (std::fflush(file_) != 0)
-    throw_unwritable(path_, errno);
+  if (std::fflush(file_) != 0) throw_unwritable(path_, errno);
 }
 
 }  // namespace tutti

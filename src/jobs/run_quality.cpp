@@ -109,11 +109,10 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
         record.metric, figures.last, record.chance,
         record.unscaled ? "task.data.standardise = true, " : "", job.optimizer.lr);
   if (job.task.target <= 0) return text;  // nothing aimed at, nothing missed
-  return text + (figures.reached
-                     ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
-                                   job.task.target, figures.to_target_s,
-                                   record.virtual_clock ? "virtual" : "wall")
-                     : fmt::format("target    {} not reached\n", job.task.target));
+  return text + (figures.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
+                                               job.task.target, figures.to_target_s,
+                                               record.virtual_clock ? "virtual" : "wall")
+                                 : fmt::format("target    {} not reached\n", job.task.target));
 }
 
 }  // namespace tutti

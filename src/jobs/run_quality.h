@@ -19,8 +19,7 @@ struct QualityFigures {
 
 QualityFigures quality_of(const RunRecord& record, const Job& job);
 
-nlohmann::json quality_json(const RunRecord& record, const Job& job,
-                            const QualityFigures& figures);
+nlohmann::json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures);
 
 // Whether what is left at the end is worth less than half of the best: docs/definitions.md.
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance);

@@ -84,9 +84,8 @@ double total_steps(const RunRecord& record) {
          largest(record.nodes, [](const NodeReport& n) { return static_cast<double>(n.steps); });
 }
 double total_samples(const RunRecord& record) {
-  return std::max(static_cast<double>(record.resumed.samples), largest(record.nodes, [](auto& n) {
-                    return static_cast<double>(n.samples);
-                  }));
+  return std::max(static_cast<double>(record.resumed.samples),
+                  largest(record.nodes, [](auto& n) { return static_cast<double>(n.samples); }));
 }
 
 // Of this run alone, as is its time.

@@ -24,7 +24,7 @@ struct RunRecord {
   std::string plan;    // what the strategy made of the cluster, in words; empty: nothing to plan
   int64_t machines = 1;
   bool higher_is_better = true;
-  double chance = 0;  // accuracy of guessing among the classes
+  double chance = 0;              // accuracy of guessing among the classes
   size_t validation_samples = 0;  // that quality was measured on, along the way
   bool unscaled = false;          // features are numbers as they are in a file
   bool virtual_clock = false;

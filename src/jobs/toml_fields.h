@@ -251,8 +251,7 @@ class TomlReader : public Visitor {
 
   int64_t integer(const char* key, const toml::node& node, Bounds bounds) const {
     if (node.is_floating_point())
-      fail(key, node,
-           fmt::format("= {} must be a whole number, without a point", toml_text(node)));
+      fail(key, node, fmt::format("= {} must be a whole number, without a point", toml_text(node)));
     const auto value = as<int64_t>(key, node, "a whole number");
     check_bounds(key, node, static_cast<double>(value), bounds);
     return value;

@@ -58,17 +58,17 @@ Data read_training_data(const std::string& folder, const Job& job, const char* w
     data.dataset = dataset_for(job.task.model, std::move(data.dataset));
     return data;
   } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{} ({}; put it back, or change task.data in {}/job.toml)", error.what(), why,
-                    folder));
+    throw DataError(fmt::format("{} ({}; put it back, or change task.data in {}/job.toml)",
+                                error.what(), why, folder));
   }
 }
 
 // Runs of older versions do not say what their classes and numbers mean: their training data does.
 void describe_by_training_data(TrainedRun& run) {
-  tell(fmt::format("tutti: {}: has no data.json, as runs of older versions: names and scales are "
-                   "read from its training data, and are wrong if that has changed since\n",
-                   run.folder));
+  tell(
+      fmt::format("tutti: {}: has no data.json, as runs of older versions: names and scales are "
+                  "read from its training data, and are wrong if that has changed since\n",
+                  run.folder));
   run.read = read_training_data(run.folder, run.job,
                                 "the data that the run was trained on says what its classes and "
                                 "numbers mean, so it is needed to predict");
@@ -81,10 +81,10 @@ Architecture architecture_of(const TrainedRun& run) {
   Architecture result =
       run.job.strategy->arrange({run.job.task, run.job.cluster, run.job.optimizer, plain});
   if (result.positions != run.data.answers_per_sample)
-    throw DataError(fmt::format("{}: model {} makes {} predictions for a sample, but the data has "
-                                "{} answers; job.toml and data.json are not of one run",
-                                run.folder, model.kind, result.positions,
-                                run.data.answers_per_sample));
+    throw DataError(
+        fmt::format("{}: model {} makes {} predictions for a sample, but the data has "
+                    "{} answers; job.toml and data.json are not of one run",
+                    run.folder, model.kind, result.positions, run.data.answers_per_sample));
   return result;
 }
 
@@ -115,23 +115,21 @@ void check_parameters(const TrainedRun& run) {
   const json record = record_of(run.folder);
   const json said = record.is_object() ? record.value("parameters_sha256", json()) : json();
   if (!said.is_string() || said == "") {
-    tell(fmt::format("tutti: {}: {} parameters_sha256, so that nothing says whether "
-                     "parameters.safetensors is the file that the run wrote\n",
-                     run.folder,
-                     record.is_object() ? "its run.json has no" : "it has no run.json with a"));
+    tell(fmt::format(
+        "tutti: {}: {} parameters_sha256, so that nothing says whether "
+        "parameters.safetensors is the file that the run wrote\n",
+        run.folder, record.is_object() ? "its run.json has no" : "it has no run.json with a"));
     return;
   }
-  const std::string found = run.rows
-                                ? rows_sha256(run.rows->keys, run.rows->values)
-                                : parameters_sha256(run.architecture, run.parameters.span());
+  const std::string found = run.rows ? rows_sha256(run.rows->keys, run.rows->values)
+                                     : parameters_sha256(run.architecture, run.parameters.span());
   const auto expected = said.get<std::string>();
   if (found == expected) return;
-  throw DataError(
-      fmt::format("{}: was changed since the run wrote it: its checksum is {}, run.json says "
-                  "parameters_sha256 = {}; put the file of the run back, or train it again with "
-                  "`tutti train {}/job.toml`",
-                  parameters_path(run.folder), found.substr(0, 12), expected.substr(0, 12),
-                  run.folder));
+  throw DataError(fmt::format(
+      "{}: was changed since the run wrote it: its checksum is {}, run.json says "
+      "parameters_sha256 = {}; put the file of the run back, or train it again with "
+      "`tutti train {}/job.toml`",
+      parameters_path(run.folder), found.substr(0, 12), expected.substr(0, 12), run.folder));
 }
 
 }  // namespace
@@ -156,9 +154,10 @@ TrainedRun read_trained_run(const std::string& folder, Job job) {
   } else {
     run.data = run.stored->description;
     if (run.data.kind != run.job.task.data.kind)
-      throw DataError(fmt::format("{}: is of data of kind {}, but job.toml has {}; they are not of "
-                                  "one run",
-                                  data_file_of(folder), run.data.kind, run.job.task.data.kind));
+      throw DataError(
+          fmt::format("{}: is of data of kind {}, but job.toml has {}; they are not of "
+                      "one run",
+                      data_file_of(folder), run.data.kind, run.job.task.data.kind));
   }
   run.architecture = architecture_of(run);
   read_parameters(run);

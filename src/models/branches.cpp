@@ -45,9 +45,9 @@ void repeat(Builder& builder, const Layer& layer) {
       builder.add(layer.name);
       return;
     default:
-      throw ConfigError("task.model",
-                        "layer " + layer.name + " cannot take a part of a sample; use lenet, "
-                        "resnet20 or mlp");
+      throw ConfigError("task.model", "layer " + layer.name +
+                                          " cannot take a part of a sample; use lenet, "
+                                          "resnet20 or mlp");
   }
 }
 

@@ -36,8 +36,8 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   Architecture stage;
   stage.kind = whole.kind;
   // Nothing is below a branch: it takes its part of the samples.
-  const bool branch = std::find(whole.branches.begin(), whole.branches.end(), layers.begin) !=
-                      whole.branches.end();
+  const bool branch =
+      std::find(whole.branches.begin(), whole.branches.end(), layers.begin) != whole.branches.end();
   stage.place = {.layer = branch ? 0 : whole.place.layer + layers.begin,
                  .parameter = whole.place.parameter + own.begin,
                  .value = whole.place.value + whole.parameters[own.begin].range.begin,

@@ -7,8 +7,8 @@
 
 namespace tutti {
 
-// What the passes over a batch cost; nothing where it is empty. The fixed cost of a gradient belongs
-// to its forward pass.
+// What the passes over a batch cost; nothing where it is empty. The fixed cost of a gradient
+// belongs to its forward pass.
 Work forward_work(const Architecture& architecture, size_t samples);
 Work backward_work(const Architecture& architecture, size_t samples);
 

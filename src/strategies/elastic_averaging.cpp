@@ -176,7 +176,8 @@ class ElasticAveraging : public Strategy {
     v.field("moving_rate", config_.moving_rate, kFraction,
             "share of the distance by which worker and centre move; 0: 0.9 / workers");
     v.field("penalty", config_.penalty, kNotNegative,
-            "on the distance: gives the moving rate as the learning rate of each step times this; 0: not "
+            "on the distance: gives the moving rate as the learning rate of each step times this; "
+            "0: not "
             "used");
   }
 

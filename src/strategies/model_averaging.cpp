@@ -103,9 +103,8 @@ class ModelAveraging : public Strategy {
     const auto others = static_cast<double>(plan.cluster.workers - 1);
     const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
     const double merges = merges_per_step(plan);
-    return {.bytes_sent = merges * others * bytes,
-            .messages = merges * others,
-            .extra_memory = bytes};
+    return {
+        .bytes_sent = merges * others * bytes, .messages = merges * others, .extra_memory = bytes};
   }
 
   void run(Context& context) const override {

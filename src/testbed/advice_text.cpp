@@ -43,10 +43,11 @@ std::string passes(const json& cost) {
     text += fmt::format(" (fitted to batches of {} to {}, error {:.0f} %)",
                         timed.front()["batch"].get<int64_t>(), timed.back()["batch"].get<int64_t>(),
                         100 * cost["fit_error"].get<double>());
-  return text + fmt::format("\nfixed     {:.0f} % of a step on one node, {:.0f} % where the batch is "
-                            "spread over all workers\n",
-                            100 * cost["fixed_share"].get<double>(),
-                            100 * cost["fixed_share_spread"].get<double>());
+  return text + fmt::format(
+                    "\nfixed     {:.0f} % of a step on one node, {:.0f} % where the batch is "
+                    "spread over all workers\n",
+                    100 * cost["fixed_share"].get<double>(),
+                    100 * cost["fixed_share_spread"].get<double>());
 }
 
 std::string table(const json& choices) {

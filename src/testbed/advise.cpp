@@ -28,11 +28,11 @@ json to_json(const ModelCost& cost, const Job& job, const Architecture& architec
   const auto batch = static_cast<double>(job.task.global_batch);
   json timed = json::array();
   for (const TimedPass& pass : cost.timed)
-    timed.push_back({{"batch", pass.batch},
-                     {"pass", pass.layers > static_cast<double>(architecture.layers.size())
-                                  ? "gradient"
-                                  : "forward"},
-                     {"seconds", pass.seconds}});
+    timed.push_back(
+        {{"batch", pass.batch},
+         {"pass",
+          pass.layers > static_cast<double>(architecture.layers.size()) ? "gradient" : "forward"},
+         {"seconds", pass.seconds}});
   return {{"sample_s", cost.sample_s},
           {"step_s", cost.step_s},
           {"layer_s", cost.layer_s},

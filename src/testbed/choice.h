@@ -12,8 +12,8 @@ namespace tutti {
 
 struct Choice {
   std::string name;
-  Job job;   // on its cluster, planned
-  Job open;  // the same before anything was planned
+  Job job;           // on its cluster, planned
+  Job open;          // the same before anything was planned
   std::string plan;  // in words; empty: there is nothing to plan
   StepFigures step;
   Learning learning;

@@ -149,9 +149,8 @@ class Comparison {
     std::string text = fmt::format("{:.4g} s {}", seconds.value_or(0),
                                    run.record.at("obtained").get<std::string>());
     if (quality)
-      text +=
-          fmt::format(", final {} {:.4f} on validation",
-                      run.record.at("quality").value("metric", "quality"), *quality);
+      text += fmt::format(", final {} {:.4f} on validation",
+                          run.record.at("quality").value("metric", "quality"), *quality);
     return text;
   }
 

@@ -34,8 +34,8 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
-// What this thread has computed. Kernels have one thread here, and the time that other programs take
-// from it is none of the model's.
+// What this thread has computed. Kernels have one thread here, and the time that other programs
+// take from it is none of the model's.
 double cpu_s() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -100,13 +100,13 @@ class PassTimer {
     const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
     add_batch(1);
     timed(0, true);  // touches memory
-    // A large model takes hardly longer for a few samples than for one: each size says what the next
-    // one may take.
+    // A large model takes hardly longer for a few samples than for one: each size says what the
+    // next one may take.
     for (const int64_t size : batches_to_time(most)) {
       if (size == 1) continue;
       const double so_far_s = timed(batches_.size() - 1, true);
-      const double next_s = so_far_s * static_cast<double>(size) /
-                            static_cast<double>(batches_.back().size());
+      const double next_s =
+          so_far_s * static_cast<double>(size) / static_cast<double>(batches_.back().size());
       if (next_s > kLongest_s && batches_.size() >= kLeastSizes) break;
       add_batch(size);
     }
@@ -115,7 +115,8 @@ class PassTimer {
 
   void round() {
     for (size_t i = 0; i < batches_.size(); ++i)
-      for (const bool gradient : {false, true}) times_[2 * i + gradient].push_back(timed(i, gradient));
+      for (const bool gradient : {false, true})
+        times_[2 * i + gradient].push_back(timed(i, gradient));
   }
 
   // Without the first round.

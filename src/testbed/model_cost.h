@@ -35,10 +35,10 @@ PassCosts fit_pass_costs(std::span<const TimedPass> passes);
 std::vector<int64_t> batches_to_time(int64_t most);
 
 struct ModelCost {
-  double sample_s = 0;  // forward and backward, one more sample of a batch, one thread
-  double step_s = 0;    // of a gradient, whatever its batch
-  double layer_s = 0;   // of each layer, forward and backward alike
-  double flops = 0;     // that the model gets per second where samples are what takes time
+  double sample_s = 0;         // forward and backward, one more sample of a batch, one thread
+  double step_s = 0;           // of a gradient, whatever its batch
+  double layer_s = 0;          // of each layer, forward and backward alike
+  double flops = 0;            // that the model gets per second where samples are what takes time
   double reference_flops = 0;  // that the reference kernel gets
   double error = 0;            // of the fit
   std::vector<TimedPass> timed;

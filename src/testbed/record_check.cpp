@@ -72,9 +72,9 @@ class RecordCheck {
 };
 
 void RecordCheck::parts(const json& record) const {
-  texts_in(record, "",
-           {"status", "error", "strategy", "fabric", "obtained", "name", "parameters_sha256",
-            "plan"});
+  texts_in(
+      record, "",
+      {"status", "error", "strategy", "fabric", "obtained", "name", "parameters_sha256", "plan"});
   numbers_in(record, "record",
              {"workers", "machines", "seed", "steps", "samples", "bytes_sent", "messages",
               "update_order", "samples_per_s", "utilisation", "peak_memory_bytes"});
@@ -140,11 +140,10 @@ void RecordCheck::whole(const json& record) const {
   if (!record.is_object()) fail("it is not JSON");
   const json schema = record.value("schema", json());
   if (schema != kRunSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, this program reads schema {}; run the job again "
-                    "with this version, or read it with the version that wrote it",
-                    path_, schema.dump(-1, ' ', false, json::error_handler_t::replace),
-                    kRunSchema));
+    throw DataError(fmt::format(
+        "{}: has schema {}, this program reads schema {}; run the job again "
+        "with this version, or read it with the version that wrote it",
+        path_, schema.dump(-1, ' ', false, json::error_handler_t::replace), kRunSchema));
   for (const char* key :
        {"status", "quality",   "time",  "evaluations",  "nodes",    "steps",   "strategy",
         "fabric", "workers",   "seed",  "obtained",     "taxonomy", "energy",  "co2e",

@@ -36,9 +36,10 @@ std::string report_html(const json& comparison, const std::string& where) {
   try {
     data = report_data(comparison);
   } catch (const json::exception&) {  // what the check let through
-    throw DataError(fmt::format("{}: is damaged: a value is of another type than it should be; "
-                                "write it anew with `tutti compare`",
-                                where));
+    throw DataError(
+        fmt::format("{}: is damaged: a value is of another type than it should be; "
+                    "write it anew with `tutti compare`",
+                    where));
   }
   const size_t mark = kReportTemplate.find(kReportDataMark);
   TUTTI_CHECK(mark != std::string_view::npos);

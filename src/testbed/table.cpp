@@ -314,8 +314,7 @@ std::string comparison_table(const json& comparison, const TableOptions& options
   std::string text = wrapped(comparison["title"].get<std::string>(), options.columns);
   text += wrapped(
       fmt::format("{}, batch {}, {} epochs, {}, seeds {}", task.value("metric", "quality"),
-                  task["global_batch"].dump(),
-                  task["epochs"].dump(),
+                  task["global_batch"].dump(), task["epochs"].dump(),
                   task["target"].is_null() ? "no target"
                                            : fmt::format("target {} {:g}", task.value("metric", ""),
                                                          task["target"].get<double>()),

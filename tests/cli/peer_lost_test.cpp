@@ -207,9 +207,8 @@ TEST(KilledAtItsStart, EndsTheRunOrIsGoneOnWithout) {
   EXPECT_TRUE(has(lost.err, "lost rank 1")) << lost.err;
   EXPECT_TRUE(has(lost.err, "rank 1 was killed")) << lost.err;
   for (const char* kind : {"parameter_server", "federated_averaging"}) {
-    const Ended done = train_with_early_kill({"strategy.kind=" + std::string(kind),
-                                              "task.epochs=1", "task.max_steps=20"},
-                                             1, 0);
+    const Ended done = train_with_early_kill(
+        {"strategy.kind=" + std::string(kind), "task.epochs=1", "task.max_steps=20"}, 1, 0);
     EXPECT_FALSE(done.late) << kind;
     EXPECT_EQ(done.exit_code, kExitDone) << kind << ": " << done.err;
   }

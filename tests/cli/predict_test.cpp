@@ -133,12 +133,11 @@ TEST_F(Predict, ClassesOfACsvFile) {
 TEST_F(Predict, AsTheExitsOfARunAnswered) {
   write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", flowers(300, true)));
   write_text(folder_ / "job.toml", job_for("{ kind = \"csv\", path = \"flowers.csv\" }", "mlp"));
-  const Ended trained =
-      run({"train", "job.toml", "--out", "run", "--json", "--quiet", "--set", "task.epochs=2",
-           "--set", "task.model.hidden=[8, 8]", "--set",
-           "strategy={kind=\"early_exit\", views=\"parts\", devices=2, cuts=[2], "
-           "thresholds=[0.8]}",
-           "--set", "cluster.workers=4", "--set", "optimizer.lr=0.01"});
+  const Ended trained = run({"train", "job.toml", "--out", "run", "--json", "--quiet", "--set",
+                             "task.epochs=2", "--set", "task.model.hidden=[8, 8]", "--set",
+                             "strategy={kind=\"early_exit\", views=\"parts\", devices=2, cuts=[2], "
+                             "thresholds=[0.8]}",
+                             "--set", "cluster.workers=4", "--set", "optimizer.lr=0.01"});
   ASSERT_EQ(trained.exit_code, kExitDone) << trained.err;
   const json record = json::parse(content_of(folder_ / "run/run.json"));
   const json said = json::parse(run({"predict", "run", "--json", "-o", "out.csv"}).out);

@@ -8,9 +8,8 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Printable, TextOfAllLanguagesStaysAsItIs) {
-  for (const std::string_view text :
-       {"", "a b", "two\nlines\tand a tab", "Gr\u00fc\u00dfe \u4f60\u597d \U0001f600", "\u00a0",
-        "a\xff"})
+  for (const std::string_view text : {"", "a b", "two\nlines\tand a tab",
+                                      "Gr\u00fc\u00dfe \u4f60\u597d \U0001f600", "\u00a0", "a\xff"})
     EXPECT_EQ(printable(text), text);
 }
 

@@ -111,8 +111,8 @@ TEST(Standardise, PredictionsUseTheScalesOfTheTraining) {
   const TemporaryDirectory directory;
   const DataConfig config = standardise_config(directory.write("t.csv", table(40)));
   const Data data = load_data(config, 1, "");
-  const PredictionData again = load_for_prediction(config, config.path, "",
-                                                   describe(config, *data.dataset));
+  const PredictionData again =
+      load_for_prediction(config, config.path, "", describe(config, *data.dataset));
   EXPECT_EQ(gather_all(*again.dataset).features, gather_all(*data.dataset).features);
 }
 

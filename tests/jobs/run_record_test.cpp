@@ -181,7 +181,7 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_DOUBLE_EQ(wall["utilisation"], 2 * 1.4 / 21);
   EXPECT_EQ(wall["steps"], 100);
   EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11.5);  // in the same time
-  EXPECT_EQ(wall["nodes"][1]["samples"], 1000);              // its own
+  EXPECT_EQ(wall["nodes"][1]["samples"], 1000);            // its own
   EXPECT_EQ(wall["bytes_sent"], (uint64_t{1} << 41) + 1);
   EXPECT_EQ(wall["messages"], 14);
   EXPECT_EQ(wall["peak_memory_bytes"], 2e9);
@@ -240,8 +240,9 @@ TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
   record.validation_samples = 10000;
   EXPECT_FALSE(says("chance")) << last;
   record.nodes.front().evaluations.back().quality = 0.508;
-  EXPECT_TRUE(says("chance    accuracy 0.5080 is no better than guessing (0.5000); try another "
-                   "optimizer.lr, lower or higher than 0.25"));
+  EXPECT_TRUE(
+      says("chance    accuracy 0.5080 is no better than guessing (0.5000); try another "
+           "optimizer.lr, lower or higher than 0.25"));
   EXPECT_EQ(to_json(record, job)["quality"]["at_chance"], true);
   EXPECT_EQ(to_json(record, job)["status"], "done");
   record.unscaled = true;

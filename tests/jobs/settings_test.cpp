@@ -231,9 +231,10 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
             Settings{file_ + ":3: task.model.hidden = [ 30, 20 ] was dropped: --set "
                              "task.model=logistic replaces all of task.model"});
   // So do the entries of a comparison that name no kind of their own.
-  write_file(file_, "[strategy]\nkind = \"allreduce\"\n[[compare]]\nname = \"a\"\n"
-                    "strategy.topology = \"tree\"\n[[compare]]\nname = \"b\"\n"
-                    "strategy = { kind = \"allreduce\", topology = \"tree\" }\n");
+  write_file(file_,
+             "[strategy]\nkind = \"allreduce\"\n[[compare]]\nname = \"a\"\n"
+             "strategy.topology = \"tree\"\n[[compare]]\nname = \"b\"\n"
+             "strategy = { kind = \"allreduce\", topology = \"tree\" }\n");
   EXPECT_EQ(load_job(file_, {"strategy.kind=gossip"}).dropped,
             Settings{file_ + ":5: compare.strategy.topology = \"tree\" is not a setting of gossip "
                              "and was dropped"});
@@ -263,8 +264,8 @@ TEST(Settings, WhatOthersCallAChoice) {
     return begin == std::string::npos ? text : text.substr(begin, text.find('?') + 1 - begin);
   };
   const std::map<std::string, std::string> kinds = {
-      {"ps", "parameter_server"},  {"DDP", "allreduce"}, {"fedavg", "federated_averaging"},
-      {"horovod", "allreduce"},    {"pp", "pipeline"},   {"tp", "tensor"},
+      {"ps", "parameter_server"},    {"DDP", "allreduce"}, {"fedavg", "federated_averaging"},
+      {"horovod", "allreduce"},      {"pp", "pipeline"},   {"tp", "tensor"},
       {"easgd", "elastic_averaging"}};
   for (const auto& [word, kind] : kinds)
     EXPECT_EQ(hint("strategy.kind=" + word), "did you mean '" + kind + "'?");
@@ -284,7 +285,8 @@ TEST(Settings, AnAccuracyIsAShare) {
   EXPECT_EQ(problem_of("", classes + Settings{"task.target=1"}), "");
   EXPECT_EQ(problem_of("", {"task.data.kind=synthetic-linear", "task.model.kind=linear",
                             "task.target=88"}),
-            "") << "a squared error has no such bound";
+            "")
+      << "a squared error has no such bound";
 }
 
 }  // namespace

@@ -30,33 +30,36 @@ constexpr int kRows = 160, kBatch = 24;  // 96 to train on: 4 whole batches, eac
 Settings constant_gradient(const std::string& file) {
   std::ofstream out(file);
   for (int i = 0; i < kRows; ++i) out << "1," << kTarget << "\n";
-  return {"task.data.kind=csv",
-          "task.data.path=" + file,
-          "task.data.header=no",
-          "task.data.regression=true",
-          "task.data.test=0.25",
-          "task.data.validation=0.2",
-          "task.model=linear",
-          "optimizer.kind=sgd",
-          fmt::format("optimizer.lr={}", kRate)};
+  return {
+      "task.data.kind=csv",        "task.data.path=" + file, "task.data.header=no",
+      "task.data.regression=true", "task.data.test=0.25",    "task.data.validation=0.2",
+      "task.model=linear",         "optimizer.kind=sgd",     fmt::format("optimizer.lr={}", kRate)};
 }
 
 // For those that cut a model into layers, or need classes.
 Settings layered() {
-  return {"task.data.kind=synthetic-classes", "task.data.samples=160", "task.data.features=16",
-          "task.data.classes=4",              "task.data.test=0.25",   "task.data.validation=0.2",
-          "task.model.kind=mlp",              "task.model.hidden=[16, 16, 16, 16, 16, 16, 16]"};
+  return {"task.data.kind=synthetic-classes",
+          "task.data.samples=160",
+          "task.data.features=16",
+          "task.data.classes=4",
+          "task.data.test=0.25",
+          "task.data.validation=0.2",
+          "task.model.kind=mlp",
+          "task.model.hidden=[16, 16, 16, 16, 16, 16, 16]"};
 }
 
 Settings lasso() {
-  return {"task.data.kind=synthetic-linear", "task.data.samples=160", "task.data.features=16",
-          "task.data.test=0.25",             "task.data.validation=0.2",
-          "task.model=linear"};
+  return {"task.data.kind=synthetic-linear", "task.data.samples=160",
+          "task.data.features=16",           "task.data.test=0.25",
+          "task.data.validation=0.2",        "task.model=linear"};
 }
 
 Settings everywhere(const std::string& fabric) {
-  const Settings common = {"task.global_batch=" + std::to_string(kBatch), "task.epochs=4",
-                           "footprint.price=3.6", "footprint.tdp=40", "cluster.timeout=60",
+  const Settings common = {"task.global_batch=" + std::to_string(kBatch),
+                           "task.epochs=4",
+                           "footprint.price=3.6",
+                           "footprint.tdp=40",
+                           "cluster.timeout=60",
                            "cluster.fabric=" + fabric,
                            "cluster.workers=" + std::to_string(kWorkers)};
   // Busy or not, a host draws as much: then energy follows from time alone.
@@ -131,8 +134,7 @@ void expect_bytes_add_up(const Books& run) {
 void expect_seconds_add_up(const Books& run) {
   const json& nodes = run.written.at("nodes");
   const json& time = run.written.at("time");
-  const double data_s =
-      run.record.virtual_clock ? 0.0 : time.at("data_s").get<double>();
+  const double data_s = run.record.virtual_clock ? 0.0 : time.at("data_s").get<double>();
   double longest = 0;
   for (const json& node : nodes) {
     const double total = node.at("total_s");
@@ -229,8 +231,8 @@ void expect_moved_by_its_samples(const Books& run) {
 void expect_memory_of_each_node(const Books& run) {
   if (!run.record.virtual_clock) return;
   const Prepared prepared = prepare(run.job);
-  const std::vector<double> predicted = predicted_memory_by_node(
-      run.job, prepared.architecture, prepared.data.splits.train.size());
+  const std::vector<double> predicted =
+      predicted_memory_by_node(run.job, prepared.architecture, prepared.data.splits.train.size());
   for (const json& node : run.written.at("nodes"))
     EXPECT_EQ(node.at("peak_memory_bytes").get<double>(),
               predicted.at(node.at("rank").get<size_t>()));
@@ -288,8 +290,8 @@ TEST_P(Conservation, PartsOfEveryStrategyMakeItsTotals) {
       const std::atomic<bool> never{false};
       RunRecord record =
           launch(*job, {.out = out, .keep_files = true, .progress = ProgressStyle::kNone}, never);
-      Books run{variant.name, std::string(entry.name), std::move(*job), std::move(record), {}, {},
-                {}};
+      Books run{
+          variant.name, std::string(entry.name), std::move(*job), std::move(record), {}, {}, {}};
       run.written = json::parse(read_file(out + "/run.json"));
       run.series = read_series(out + "/series.csv");
       if (moves_otherwise(run.name, run.kind).empty()) {
@@ -302,8 +304,8 @@ TEST_P(Conservation, PartsOfEveryStrategyMakeItsTotals) {
       expect_books_add_up(run);
     }
   // Shared memory is not simulated.
-  EXPECT_EQ(refused, GetParam() == "virtual" ? std::set<std::string>{"hogwild"}
-                                             : std::set<std::string>{});
+  EXPECT_EQ(refused,
+            GetParam() == "virtual" ? std::set<std::string>{"hogwild"} : std::set<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(Fabrics, Conservation, testing::Values("virtual", "process"),

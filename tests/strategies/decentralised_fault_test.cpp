@@ -13,9 +13,10 @@ using namespace testing_support;
 
 // Far more patience than the slowest straggler asks for: who still waits in vain is in a deadlock.
 Settings on_virtual(int64_t workers) {
-  return {"cluster.fabric=virtual", "cluster.workers=" + std::to_string(workers),
-          "cluster.step_overhead=0", "cluster.layer_overhead=0",
-          "cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=2000", "cluster.detect=0.05"};
+  return {"cluster.fabric=virtual",       "cluster.workers=" + std::to_string(workers),
+          "cluster.step_overhead=0",      "cluster.layer_overhead=0",
+          "cluster.speed=\"10 MFLOP/s\"", "cluster.timeout=2000",
+          "cluster.detect=0.05"};
 }
 
 class Synchronous : public testing::TestWithParam<Settings> {};

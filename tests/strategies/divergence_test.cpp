@@ -23,11 +23,10 @@ void write_rows(const std::string& path, int rows, int large) {
 }
 
 Settings regression(const std::string& path) {
-  return {"task.data.kind=csv",     "task.data.path=" + path, "task.data.regression=true",
-          "task.data.standardise=false",
-          "task.data.validation=0", "task.data.test=0",       "task.model=linear",
-          "task.global_batch=37",   "task.epochs=1",          "optimizer.kind=sgd",
-          "optimizer.lr=0.3",       "cluster.timeout=60"};
+  return {"task.data.kind=csv",          "task.data.path=" + path, "task.data.regression=true",
+          "task.data.standardise=false", "task.data.validation=0", "task.data.test=0",
+          "task.model=linear",           "task.global_batch=37",   "task.epochs=1",
+          "optimizer.kind=sgd",          "optimizer.lr=0.3",       "cluster.timeout=60"};
 }
 
 Settings workers_on(const std::string& fabric, int workers) {

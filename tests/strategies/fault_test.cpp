@@ -116,8 +116,8 @@ const char* const kTopologies[] = {"ring",       "butterfly",    "tree",
 
 Settings five_workers(const std::string& topology) {
   Settings settings =
-      logistic_task() + Settings{"cluster.fabric=virtual", "cluster.workers=5",
-                                 "cluster.step_overhead=0", "cluster.layer_overhead=0",
+      logistic_task() + Settings{"cluster.fabric=virtual",       "cluster.workers=5",
+                                 "cluster.step_overhead=0",      "cluster.layer_overhead=0",
                                  "cluster.speed=\"10 MFLOP/s\"", "strategy.topology=" + topology};
   if (topology == "direct") settings.push_back("cluster.nodes_per_host=5");
   if (topology == "hierarchical") settings.push_back("cluster.racks=2");

@@ -208,12 +208,11 @@ TEST(AsyncGossip, EndsWithTheSameParametersEverywhereAndAboutAllSamples) {
 
 // Fast workers do what slow ones cannot: the run ends in a fraction of the slow one's time.
 TEST(AsyncGossip, DoesNotWaitForAStraggler) {
-  Job job =
-      load_job("", logistic_task() + Settings{"strategy.kind=gossip", "strategy.mode=async",
-                                              "task.epochs=20", "cluster.fabric=virtual",
-                                              "cluster.workers=4",
-                                              "cluster.step_overhead=0", "cluster.layer_overhead=0",
-                                              "cluster.speed=\"10 MFLOP/s\""});
+  Job job = load_job(
+      "", logistic_task() + Settings{"strategy.kind=gossip", "strategy.mode=async",
+                                     "task.epochs=20", "cluster.fabric=virtual",
+                                     "cluster.workers=4", "cluster.step_overhead=0",
+                                     "cluster.layer_overhead=0", "cluster.speed=\"10 MFLOP/s\""});
   job.cluster.stragglers.push_back({.kind = "constant", .node = 2, .factor = 10});
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;

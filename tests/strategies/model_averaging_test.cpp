@@ -62,11 +62,11 @@ TEST(StepCost, OfAveragesIsWhatIsSent) {
       {{"strategy.kind=gossip", "strategy.mode=sync", "strategy.graph=ring"}, 4, 12},
   };
   for (const Case& each : cases) {
-    const Settings settings = logistic_task() + each.strategy +
-                              Settings{"task.data.features=300", "task.global_batch=49",  // 8 steps
-                                       "task.epochs=3", "cluster.fabric=virtual",
-                                       "cluster.workers=4", "cluster.cost_only=true",
-                                       "task.eval_every=1000"};
+    const Settings settings =
+        logistic_task() + each.strategy +
+        Settings{"task.data.features=300", "task.global_batch=49",  // 8 steps
+                 "task.epochs=3",          "cluster.fabric=virtual", "cluster.workers=4",
+                 "cluster.cost_only=true", "task.eval_every=1000"};
     const auto sent = [&](int64_t steps) {
       const RunRecord record = run(settings + Settings{"task.max_steps=" + std::to_string(steps)});
       EXPECT_EQ(record.status, "done") << record.error;
@@ -84,9 +84,8 @@ TEST(StepCost, OfAveragesIsWhatIsSent) {
         job.strategy
             ->step_cost({job.task, job.cluster, job.optimizer, prepared.architecture, samples})
             .bytes_sent;
-    EXPECT_DOUBLE_EQ(
-        predicted, (sent(each.longer) - sent(each.shorter)) /
-                       static_cast<double>(each.longer - each.shorter))
+    EXPECT_DOUBLE_EQ(predicted, (sent(each.longer) - sent(each.shorter)) /
+                                    static_cast<double>(each.longer - each.shorter))
         << each.strategy[0] << each.strategy[1];
   }
 }

@@ -68,9 +68,9 @@ TEST(Overhead, EveryPassAndEveryLayerIsChargedOnce) {
                  4 * 2 * layers);
   expect_charged(overhead_task({"strategy.kind=parameter_server"}), 4, 4 * 2 * layers);
   expect_charged(overhead_task({"strategy.kind=gossip"}), 4, 4 * 2 * layers);
-  expect_charged(overhead_task({"task.deterministic=true", "task.lanes=8",
-                                "strategy.kind=allreduce"}),
-                 8, 8 * 2 * layers);
+  expect_charged(
+      overhead_task({"task.deterministic=true", "task.lanes=8", "strategy.kind=allreduce"}), 8,
+      8 * 2 * layers);
 }
 
 TEST(Overhead, StagesAndShardsBeginEveryMicroBatch) {

@@ -76,9 +76,8 @@ TEST(Rhythm, EvaluationsCountInVirtualTime) {
   const size_t samples = prepared.data.splits.validation.size();
   const auto chunks = static_cast<double>(evaluation_chunks(samples));
   const auto layers = static_cast<double>(prepared.architecture.layers.size());
-  const double one_s =
-      static_cast<double>(samples) * prepared.architecture.forward_flops() / 1e9 +
-      overhead_of(loaded.cluster, 0, chunks, chunks * layers);
+  const double one_s = static_cast<double>(samples) * prepared.architecture.forward_flops() / 1e9 +
+                       overhead_of(loaded.cluster, 0, chunks, chunks * layers);
   EXPECT_GT(one_s, 0);
   EXPECT_NEAR(compute_s("1e-9", 10) - compute_s("1000", 1), 9 * one_s, 1e-6 * one_s);
 }

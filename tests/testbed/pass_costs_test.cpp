@@ -121,9 +121,9 @@ TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
     const json& best = advice["choices"][0];
     ASSERT_TRUE(best["reached"].get<bool>());
     write_text(folder_ / "handed.toml", advice["job"].get<std::string>());
-    Job handed = load_job(
-        folder_ / "handed.toml",
-        {fmt::format("cluster.workers={}", best["workers"].get<int>()), "task.stop_at_target=true"});
+    Job handed = load_job(folder_ / "handed.toml",
+                          {fmt::format("cluster.workers={}", best["workers"].get<int>()),
+                           "task.stop_at_target=true"});
     double total_s = 0;
     for (const NodeReport& node :
          launch(handed, {.out = "", .keep_files = false}, not_stopped).nodes)

@@ -172,9 +172,9 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
   with_data(other, "1234");
   EXPECT_EQ(said(), "");
   with_data(other, "5678");
-  EXPECT_NE(said().find(other + ": is a run of another task than " + first +
-                        ": data 5678 (there 1234)"),
-            std::string::npos)
+  EXPECT_NE(
+      said().find(other + ": is a run of another task than " + first + ": data 5678 (there 1234)"),
+      std::string::npos)
       << said();
   // Records that do not say what they are of are compared by their settings.
   folders_.pop_back();

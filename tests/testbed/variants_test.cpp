@@ -61,9 +61,12 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
 // Energy and price compare only where everybody has the same machines: servers and schedulers run
 // on those of the workers, or in place of some.
 TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
-  const Settings lasso = {"task.data.kind=synthetic-linear", "task.model.kind=linear",
-                          "task.model.l1=0.01",              "task.global_batch=37",
-                          "cluster.fabric=virtual",          "cluster.workers=4"};
+  const Settings lasso = {"task.data.kind=synthetic-linear",
+                          "task.model.kind=linear",
+                          "task.model.l1=0.01",
+                          "task.global_batch=37",
+                          "cluster.fabric=virtual",
+                          "cluster.workers=4"};
   size_t possible = 0, with_others = 0;
   for (const Job& task : {virtual_job(), load_job("", lasso)})
     for (const char* hosts : {"1", "2"})

@@ -13,8 +13,8 @@ std::vector<bool> named_in(const World& world, const FaultConfig& fault) {
   std::vector<bool> named(static_cast<size_t>(world.size()));
   for (Rank rank = 0; rank < world.size(); ++rank)
     for (const int64_t node : fault.nodes)
-      if (node == rank || (fault.kind == "link_down" &&
-                           world.platform().same_host(static_cast<Rank>(node), rank)))
+      if (node == rank ||
+          (fault.kind == "link_down" && world.platform().same_host(static_cast<Rank>(node), rank)))
         named[static_cast<size_t>(rank)] = true;
   return named;
 }

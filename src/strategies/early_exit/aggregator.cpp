@@ -59,8 +59,7 @@ double ScoreAggregator::train(const Shares& shares, uint64_t step, float scale) 
   const double weight = tiers_.weights[0];
   if (weight == 0) return share_loss(0, step);
   load(shares[0], step);
-  const auto scores =
-      receive_scores(batch_.size(), Tag(Purpose::kActivation, step, kTrainingPart));
+  const auto scores = receive_scores(batch_.size(), Tag(Purpose::kActivation, step, kTrainingPart));
   double loss = 0;
   slopes_.resize(scores.size());
   if (arithmetic()) {
@@ -85,8 +84,7 @@ Verdicts ScoreAggregator::judge_all(std::span<const uint32_t> samples, uint64_t 
     context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
     load(part, 0);
-    const auto scores =
-        receive_scores(part.size(), Tag(Purpose::kActivation, step, kJudgingPart));
+    const auto scores = receive_scores(part.size(), Tag(Purpose::kActivation, step, kJudgingPart));
     own.resize(own.size() + part.size());
     if (arithmetic()) judge(scores, batch_.labels, std::span(own).last(part.size()));
   }
@@ -105,8 +103,7 @@ ExitNode::Answered ScoreAggregator::answer(std::span<const uint32_t> samples,
   for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
     context_.node.clock().begin_chunk();
     const size_t count = samples_of_chunks(samples, chunk, chunk + 1).size();
-    const auto scores =
-        receive_scores(count, Tag(Purpose::kActivation, step, kAnsweringPart));
+    const auto scores = receive_scores(count, Tag(Purpose::kActivation, step, kAnsweringPart));
     answers_.resize(count * width);
     for (size_t i = 0; i < count; ++i) {
       const auto own = scores.subspan(i * tiers_.classes, tiers_.classes);

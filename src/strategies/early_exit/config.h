@@ -9,10 +9,10 @@
 namespace tutti {
 
 struct EarlyExitConfig {
-  std::vector<int64_t> cuts;     // first layers of the tiers after the device; empty: chosen
-  int64_t devices = 1;           // of the first tier
-  std::string views = "whole";   // what a device sees: whole samples, of a share | parts of each
-  std::string fuse_scores = "max";       // parts: how the devices' scores become one answer
+  std::vector<int64_t> cuts;        // first layers of the tiers after the device; empty: chosen
+  int64_t devices = 1;              // of the first tier
+  std::string views = "whole";      // what a device sees: whole samples, of a share | parts of each
+  std::string fuse_scores = "max";  // parts: how the devices' scores become one answer
   std::string fuse_features = "concat";  // parts: how what they pass on becomes one input
   int64_t bits = 1;                  // of a value that goes on to the next tier; 32: as it is
   std::vector<double> exit_weights;  // of the exits' losses, from the device on; empty: 1 each

@@ -108,9 +108,10 @@ class EarlyExit : public Strategy {
     const KeptExits kept = read_exits(attachment);
     const auto count = static_cast<size_t>(tiers_of(config_, plan.cluster)) - 1;
     if (kept.cuts.size() != count || (!config_.cuts.empty() && kept.cuts != config_.cuts))
-      throw DataError(fmt::format("exits.safetensors: its cuts [{}] are not those of the run's "
-                                  "job.toml; put the file of this run back, or train it again",
-                                  fmt::join(kept.cuts, ", ")));
+      throw DataError(
+          fmt::format("exits.safetensors: its cuts [{}] are not those of the run's "
+                      "job.toml; put the file of this run back, or train it again",
+                      fmt::join(kept.cuts, ", ")));
     EarlyExitConfig config = config_;
     config.cuts = kept.cuts;  // those that the run chose, where the settings leave them open
     return std::make_unique<ExitNetwork>(model, place_tiers(config, plan), attachment,

@@ -47,10 +47,10 @@ Attachment attach_exits(const Tiers& tiers, std::span<const float> exits,
       json({{"version", kExitsVersion}, {"cuts", cuts}, {"thresholds", thresholds}}).dump();
   const size_t classes = tiers.classes;
   const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
-    result.tensors.parameters.push_back({.name = name,
-                                         .shape = std::move(shape),
-                                         .range = {result.tensors.parameter_count,
-                                                   result.values.size()}});
+    result.tensors.parameters.push_back(
+        {.name = name,
+         .shape = std::move(shape),
+         .range = {result.tensors.parameter_count, result.values.size()}});
     result.tensors.parameter_count = result.values.size();
   };
   for (const HeadPlace& head : tiers.heads()) {
@@ -70,8 +70,8 @@ KeptExits read_exits(const Attachment& attachment) {
   const json about = json::parse(attachment.about, nullptr, false);
   if (!about.is_object() || !about.contains("version")) refuse("it does not say what it is");
   if (about["version"] != kExitsVersion)
-    refuse(fmt::format("its form is version {}, and this program knows {}",
-                       about["version"].dump(), kExitsVersion));
+    refuse(fmt::format("its form is version {}, and this program knows {}", about["version"].dump(),
+                       kExitsVersion));
   try {
     return {.cuts = about.at("cuts").get<std::vector<int64_t>>(),
             .thresholds = about.at("thresholds").get<std::vector<double>>()};

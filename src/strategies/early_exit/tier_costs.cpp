@@ -54,9 +54,8 @@ StepCost tier_traffic(const Tiers& tiers, const Plan& plan, Rank rank) {
         (tiers.views ? parts : 1) * samples * bytes_of_floats(tiers.values[tier - 1]);
     cost.messages += parts;
   } else if (tiers.devices > 1 && !tiers.views) {
-    const size_t count =
-        stage_of(plan.architecture, tiers.layers[0]).parameter_count +
-        tiers.head_of(rank)->parameters(tiers.classes);
+    const size_t count = stage_of(plan.architecture, tiers.layers[0]).parameter_count +
+                         tiers.head_of(rank)->parameters(tiers.classes);
     const Volume volume = volume_sent(
         ring({.ranks = tiers.ranks_of(0), .index = static_cast<size_t>(rank), .racks = {}}, count));
     cost.bytes_sent += bytes_of_floats(volume.elements);
@@ -72,9 +71,9 @@ double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
   const double samples = share_of(tiers, plan, tier);
   double bytes = tier_traffic(tiers, plan, rank).extra_memory;
   if (head)
-    bytes += 2 * bytes_of_floats(head->parameters(tiers.classes)) +
-             sizeof(float) *
-                 optimizer_cost(plan.optimizer, head_layout(*head, tiers.classes)).values;
+    bytes +=
+        2 * bytes_of_floats(head->parameters(tiers.classes)) +
+        sizeof(float) * optimizer_cost(plan.optimizer, head_layout(*head, tiers.classes)).values;
   // Scores of all devices and their gradients.
   if (tiers.is_aggregator(rank))
     return bytes + 2 * samples * static_cast<double>(tiers.devices) * tiers.score_bytes();

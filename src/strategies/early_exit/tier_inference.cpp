@@ -144,7 +144,7 @@ std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t st
 }
 
 ExitNode::Answered TierWorker::answer(std::span<const uint32_t> samples,
-                                        std::span<const double> thresholds, uint64_t step) {
+                                      std::span<const double> thresholds, uint64_t step) {
   Answered result;
   result.tally.left.resize(tiers_.size());
   result.tally.correct.resize(tiers_.size());

@@ -26,12 +26,10 @@ TierWorker::TierWorker(Context& context, const Tiers& tiers)
                   arithmetic());
     head_optimizer_ = head_optimizer(*place_);
   }
-  if (tier_ == 1 && tiers.views)
-    fusion_.emplace(tiers.fuse_features, *tiers.views, tiers.features);
+  if (tier_ == 1 && tiers.views) fusion_.emplace(tiers.fuse_features, *tiers.views, tiers.features);
   if (is_first() && tiers.devices > 1 && !tiers.views) {
     const size_t count = model_->parameters().size() + head_->parameter_count();
-    const Group group{
-        .ranks = tiers.ranks_of(0), .index = static_cast<size_t>(rank_), .racks = {}};
+    const Group group{.ranks = tiers.ranks_of(0), .index = static_cast<size_t>(rank_), .racks = {}};
     device_gradients_ = Buffer<float>(count);
     device_sum_ = make_all_reduce(context.node, &context.watch, ring(group, count), kSumFloat);
   }

@@ -169,12 +169,11 @@ Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan) {
   given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
   const Views views(whole.input, static_cast<size_t>(config.devices));
   const Fuse how = fuse_named(config.fuse_features);
-  BranchPlan branches{.cut = static_cast<size_t>(config.cuts[0]),
-                      .names = {},
-                      .view = views.shape(),
-                      .fused = [&](const std::vector<int64_t>& part) {
-                        return fused_shape(how, views, part);
-                      }};
+  BranchPlan branches{
+      .cut = static_cast<size_t>(config.cuts[0]),
+      .names = {},
+      .view = views.shape(),
+      .fused = [&](const std::vector<int64_t>& part) { return fused_shape(how, views, part); }};
   for (int64_t device = 0; device < config.devices; ++device)
     branches.names.push_back(fmt::format("device{}", device));
   try {

@@ -44,9 +44,9 @@ std::vector<float> Views::cut(size_t view, std::span<const float> samples) const
   float* out = result.data();
   for (size_t plane = 0; plane < planes; ++plane)
     for (size_t y = 0; y < rows; ++y, out += columns)
-      std::copy_n(samples.data() + (plane * height_ + first_row(view) + y) * width_ +
-                      first_column(view),
-                  columns, out);
+      std::copy_n(
+          samples.data() + (plane * height_ + first_row(view) + y) * width_ + first_column(view),
+          columns, out);
   return result;
 }
 

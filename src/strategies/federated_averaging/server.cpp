@@ -48,10 +48,10 @@ Server::Server(Context& context, const Config& config)
       started_s_(node_.clock().now()) {
   // Rounds count as steps. Clients that drop out may make them shorter than this.
   if (context.task.max_steps > 0)
-    schedule_.end_at(static_cast<double>(context.task.max_steps) *
-                     samples_in_round(config, context.task, context.cluster,
-                                      context.data.splits.train.size()) /
-                     static_cast<double>(context.data.splits.train.size()));
+    schedule_.end_at(
+        static_cast<double>(context.task.max_steps) *
+        samples_in_round(config, context.task, context.cluster, context.data.splits.train.size()) /
+        static_cast<double>(context.data.splits.train.size()));
   const bool arithmetic = !node_.clock().cost_only();
   if (config.algorithm == "scaffold")
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);

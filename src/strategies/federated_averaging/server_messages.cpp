@@ -166,9 +166,8 @@ void Server::update_arrived(Rank from) {
   const auto samples = static_cast<int64_t>(split_.of(static_cast<size_t>(report.client)).size());
   {
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    charge_sum(
-        aggregation_.add(*sender.place, slot,
-                         weight_of(config_, context_.optimizer, samples, report.steps)));
+    charge_sum(aggregation_.add(*sender.place, slot,
+                                weight_of(config_, context_.optimizer, samples, report.steps)));
   }
   loss_sum_ += report.loss * static_cast<double>(report.samples);
   loss_samples_ += static_cast<double>(report.samples);

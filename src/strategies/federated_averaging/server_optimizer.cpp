@@ -47,8 +47,8 @@ class Adaptive : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
-                                                 bool from_zero, const Layout& layout) {
+std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, bool from_zero,
+                                                 const Layout& layout) {
   if (config.kind == "sgd" || config.kind == "momentum") return make_optimizer(config, layout);
   return with_running_statistics(std::make_unique<Adaptive>(config, from_zero, layout.size),
                                  layout);

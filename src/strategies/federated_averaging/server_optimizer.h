@@ -16,7 +16,7 @@
 
 namespace tutti::federated_averaging {
 
-std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config,
-                                                 bool from_zero, const Layout& layout);
+std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, bool from_zero,
+                                                 const Layout& layout);
 
 }  // namespace tutti::federated_averaging

@@ -26,8 +26,9 @@ void visit(Visitor& v, Config& c) {
            "how far workers may be apart: a barrier, not bounded, bounded, bounded for each by how "
            "busy its processor is, bounded for all by who waits, or a barrier that does not wait "
            "for the last");
-  v.field("staleness", c.staleness, {0, static_cast<double>(kMostBound)},
-          "ssp: steps that the fastest worker may be ahead; adaptive, waiting: where the bound starts");
+  v.field(
+      "staleness", c.staleness, {0, static_cast<double>(kMostBound)},
+      "ssp: steps that the fastest worker may be ahead; adaptive, waiting: where the bound starts");
   v.field("executions", c.executions, kAtLeastOne,
           "adaptive, waiting: least steps of the slowest worker between two synchronisations");
   v.field("backup", c.backup, kNotNegative, "backup: late workers that a step does without");
@@ -38,10 +39,11 @@ void visit(Visitor& v, Config& c) {
            "before, or all; always all with replicas");
   v.field("prefetch", c.prefetch,
           "ask for the next parameters while this step's gradient is computed");
-  v.choice("rate", c.rate, {"constant", "staleness", "worker", "dynamic"},
-           "how the learning rate follows delays: not (ConSGD), divided by the staleness of each "
-           "gradient, divided by how far its worker is behind the fastest, or such that the updates "
-           "of a clock count as their mean (DynSGD)");
+  v.choice(
+      "rate", c.rate, {"constant", "staleness", "worker", "dynamic"},
+      "how the learning rate follows delays: not (ConSGD), divided by the staleness of each "
+      "gradient, divided by how far its worker is behind the fastest, or such that the updates "
+      "of a clock count as their mean (DynSGD)");
   v.field("update_weight", c.update_weight, kNotNegative,
           "rate = constant: what a worker's own update is multiplied by before it is added; 0: "
           "1 / workers");
@@ -97,8 +99,9 @@ void validate_dynamic(const Config& c, const TaskConfig& task) {
   const std::string rule = "strategy.rate = \"dynamic\" revises the updates of a clock";
   if (c.consistency == "asp")
     throw ConfigError("strategy.consistency",
-                      rule + " until the slowest worker has made its own, and without a bound any "
-                             "number of clocks would have to be kept; use ssp, adaptive or waiting");
+                      rule +
+                          " until the slowest worker has made its own, and without a bound any "
+                          "number of clocks would have to be kept; use ssp, adaptive or waiting");
   if (is_sparse(task.model))
     throw ConfigError("strategy.rate",
                       fmt::format("{}, which would need a copy of every row of task.model = "
@@ -178,11 +181,11 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
 
 void validate(const Config& c, const OptimizerConfig& optimizer) {
   if (c.rate == "dynamic" && (optimizer.kind != "sgd" || optimizer.clip_norm > 0))
-    throw ConfigError("strategy.rate",
-                      fmt::format("strategy.rate = \"dynamic\" takes back a part of earlier "
-                                  "updates, which optimizer.kind = \"{}\"{} cannot; use sgd",
-                                  optimizer.kind,
-                                  optimizer.clip_norm > 0 ? " with clip_norm" : ""));
+    throw ConfigError(
+        "strategy.rate",
+        fmt::format("strategy.rate = \"dynamic\" takes back a part of earlier "
+                    "updates, which optimizer.kind = \"{}\"{} cannot; use sgd",
+                    optimizer.kind, optimizer.clip_norm > 0 ? " with clip_norm" : ""));
   if (optimizer.clip_norm > 0 && c.servers > 1)
     throw ConfigError("optimizer.clip_norm",
                       fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, "

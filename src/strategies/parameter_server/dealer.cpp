@@ -23,8 +23,7 @@ std::optional<Hand> Dealer::block_at(Position& position) const {
   position.epoch = hand.epoch;
   position.step = hand.step;
   if (position.epoch >= timetable_.epochs()) return std::nullopt;
-  hand.steps =
-      pull_every_ == 1 ? 1 : static_cast<int32_t>(timetable_.left_from(hand, pull_every_));
+  hand.steps = pull_every_ == 1 ? 1 : static_cast<int32_t>(timetable_.left_from(hand, pull_every_));
   return hand;
 }
 

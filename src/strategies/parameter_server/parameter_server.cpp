@@ -75,8 +75,8 @@ class ParameterServer : public Strategy {
   std::string plan_in_words(const Plan& plan) const override {
     std::string words = ps::in_words(config_, plan.cluster);
     if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // they may lack some
-      words += fmt::format(", {} worker{}", plan.cluster.workers,
-                           plan.cluster.workers == 1 ? "" : "s");
+      words +=
+          fmt::format(", {} worker{}", plan.cluster.workers, plan.cluster.workers == 1 ? "" : "s");
     return words;
   }
 
@@ -121,8 +121,9 @@ class ParameterServer : public Strategy {
     const auto count = static_cast<double>(plan.architecture.parameter_count);
     const double share = count / static_cast<double>(config_.servers);
     const double state = optimizer_cost(plan.optimizer, layout_of(plan.architecture)).values;
-    return count * sizeof(float) + static_cast<double>(1 + config_.replicas) * share *
-                                       (sizeof(float) * (1 + state / count) + element) +
+    return count * sizeof(float) +
+           static_cast<double>(1 + config_.replicas) * share *
+               (sizeof(float) * (1 + state / count) + element) +
            static_cast<double>(plan.cluster.workers) * share * element;
   }
 
@@ -177,9 +178,9 @@ class ParameterServer : public Strategy {
         ps::newest_snapshot(config_.resume, static_cast<int>(ps::shards_of(config_)), unused);
     const std::string path = ps::snapshot_path(config_.resume, 0, version);
     const ps::Snapshot snapshot = ps::read_snapshot(path);
-    const std::string changed = ps::difference(
-        ps::settings_in(snapshot.settings),
-        ps::run_settings(plan.task, plan.optimizer, plan.cluster, config_, data));
+    const std::string changed =
+        ps::difference(ps::settings_in(snapshot.settings),
+                       ps::run_settings(plan.task, plan.optimizer, plan.cluster, config_, data));
     if (!changed.empty())
       throw DataError(
           fmt::format("{}: is of a run with other settings: {}; go on with those of that run "
@@ -230,9 +231,10 @@ class ParameterServer : public Strategy {
                          each.workers == 1 ? "" : "s");
     };
     if (plan.cluster.fabric != "virtual")
-      return {fmt::format("{}: all nodes send through its memory, and more servers would only "
-                          "share its cores",
-                          named(plans.front()))};
+      return {
+          fmt::format("{}: all nodes send through its memory, and more servers would only "
+                      "share its cores",
+                      named(plans.front()))};
     std::vector<std::string> lines = {
         fmt::format("{}: about {:.3g} ms a step", named(plans.front()), 1e3 * plans[0].step_s)};
     for (size_t i = 1; i < plans.size() && i < kMostShown; ++i)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kTriedOneByOne = 16;  // numbers of servers; beyond, a quarter more each time
 constexpr int64_t kMostServers = 4096;
-constexpr double kMostLoad = 0.999;     // of a link by others
+constexpr double kMostLoad = 0.999;  // of a link by others
 
 bool waits_for_all(const Config& c) { return c.consistency == "bsp" || c.consistency == "backup"; }
 
@@ -173,8 +173,7 @@ class Estimate {
       each_part(layer.parameters, [&](size_t j, Range part) {
         // Servers send side by side, each its first layers first.
         const auto size = static_cast<double>(shards_[j].size());
-        const double there =
-            by_layers ? static_cast<double>(part.end - shards_[j].begin) : size;
+        const double there = by_layers ? static_cast<double>(part.end - shards_[j].begin) : size;
         now = std::max(now, pulls_ * (latency_s() + there * sizeof(float) * lanes.server));
         now = std::max(now, pulls_ * (latency_s() + there / size * away * all_bytes() * lanes.own));
       });
@@ -205,10 +204,9 @@ class Estimate {
     for (const Range shard : shards_) largest = std::max(largest, shard.size());
     const auto size = static_cast<double>(largest);
     const auto all = static_cast<double>(plan_.architecture.parameter_count);
-    const OptimizerCost cost =
-        plan_.architecture.row_width > 0
-            ? OptimizerCost{}
-            : optimizer_cost(plan_.optimizer, layout_of(plan_.architecture));
+    const OptimizerCost cost = plan_.architecture.row_width > 0
+                                   ? OptimizerCost{}
+                                   : optimizer_cost(plan_.optimizer, layout_of(plan_.architecture));
     const double values = size * (3 + 2 * cost.values / all);
     return pulls_ * (((gradients + 1) * size * element_ + values * sizeof(float)) /
                          cluster_.memory_bandwidth +
@@ -220,13 +218,13 @@ class Estimate {
     if (remote() <= 0) return {};
     const auto uplink = uplink_bytes();
     const double beside =
-        cluster_.colocated ? std::ceil(static_cast<double>(shards_.size()) /
-                                       static_cast<double>(hosts_))
-                           : 1;  // servers of a machine
+        cluster_.colocated
+            ? std::ceil(static_cast<double>(shards_.size()) / static_cast<double>(hosts_))
+            : 1;  // servers of a machine
     return {.server = remote() * beside / cluster_.bandwidth,
-            .own = std::max(per_host() / cluster_.bandwidth,
-                            std::max(uplink.first, uplink.second) / std::max(1.0, all_bytes()) /
-                                cluster_.rack_bandwidth)};
+            .own = std::max(per_host() / cluster_.bandwidth, std::max(uplink.first, uplink.second) /
+                                                                 std::max(1.0, all_bytes()) /
+                                                                 cluster_.rack_bandwidth)};
   }
 
   double in_lockstep() const {
@@ -287,8 +285,8 @@ class Estimate {
   const Plan& plan_;
   const ClusterConfig& cluster_;
   double element_ = 4, workers_ = 1, pulls_ = 1, samples_ = 1;
-  int64_t hosts_ = 1;    // of workers
-  size_t values_ = 0;    // that a worker pulls
+  int64_t hosts_ = 1;  // of workers
+  size_t values_ = 0;  // that a worker pulls
   std::vector<LayerCost> layers_;
   std::vector<Range> shards_;  // by server
   std::vector<double> held_;   // bytes of servers on each worker's machine
@@ -317,9 +315,8 @@ std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
     return {{.servers = least, .colocated = false, .workers = plan.cluster.workers}};
   // The norm of a gradient needs all of it in one place.
   const int64_t hosts = hosts_of(plan.cluster, plan.cluster.workers);
-  const int64_t most = plan.optimizer.clip_norm > 0
-                           ? 1
-                           : std::clamp(plan.cluster.workers, least, kMostServers);
+  const int64_t most =
+      plan.optimizer.clip_norm > 0 ? 1 : std::clamp(plan.cluster.workers, least, kMostServers);
   std::vector<ServerPlan> plans;
   for (const bool colocated : {true, false})
     for (const int64_t servers : numbers_to_try(least, most)) {
@@ -357,8 +354,8 @@ std::string in_words(const Config& config, const ClusterConfig& cluster) {
       config.servers == 1 ? "1 server" : fmt::format("{} servers", config.servers);
   if (cluster.fabric != "virtual") return count + ", on this machine";
   return fmt::format("{}, on {}", count,
-                     cluster.colocated     ? config.servers == 1 ? "a worker's machine"
-                                                                 : "the workers' machines"
+                     cluster.colocated
+                         ? config.servers == 1 ? "a worker's machine" : "the workers' machines"
                      : config.servers == 1 ? "a machine of its own"
                                            : "machines of their own");
 }

@@ -62,20 +62,14 @@ class SettingList : public Visitor {
   RunSettings& settings_;
 };
 
-const std::set<std::string> kFree = {"task.max_steps",
-                                     "task.target",
-                                     "task.stop_at_target",
-                                     "task.eval_every",
-                                     "task.data.path",
-                                     "task.data.labels_path",
+const std::set<std::string> kFree = {"task.max_steps",      "task.target",
+                                     "task.stop_at_target", "task.eval_every",
+                                     "task.data.path",      "task.data.labels_path",
                                      "task.data.test_path",
                                      "strategy.servers",  // the shards say it
-                                     "strategy.replicas",
-                                     "strategy.shards_per_server",
-                                     "strategy.executions",
-                                     "strategy.pull",
-                                     "strategy.prefetch",
-                                     "strategy.snapshot_every",
+                                     "strategy.replicas",   "strategy.shards_per_server",
+                                     "strategy.executions", "strategy.pull",
+                                     "strategy.prefetch",   "strategy.snapshot_every",
                                      "strategy.resume"};
 
 }  // namespace

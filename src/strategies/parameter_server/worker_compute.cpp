@@ -103,7 +103,8 @@ void Worker::step_alone(double rate, const LocalWorker::Result& result) {
   const auto all = static_cast<float>(static_cast<double>(result.count) /
                                       static_cast<double>(std::max<int64_t>(1, result.samples)));
   for (const Parameter& parameter : context_.model.architecture().parameters)
-    for (size_t i = parameter.range.begin; parameter.running_rate > 0 && i < parameter.range.end; ++i)
+    for (size_t i = parameter.range.begin; parameter.running_rate > 0 && i < parameter.range.end;
+         ++i)
       g[i] *= all;
   optimizer_->step(context_.model.parameters(), g, rate);
 }

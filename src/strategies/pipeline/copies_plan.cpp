@@ -95,8 +95,8 @@ class CopiesSearch {
       if (next.empty()) break;
       here = std::move(next);
     }
-    if (others && (!best_ || (others->fits != best_->fits ? others->fits
-                                                          : others->step_s <= best_->step_s)))
+    if (others &&
+        (!best_ || (others->fits != best_->fits ? others->fits : others->step_s <= best_->step_s)))
       best_ = std::move(others);
   }
 
@@ -114,9 +114,8 @@ class CopiesSearch {
         for (size_t copies = 1; copies < way[i].replicas; ++copies) {
           found.push_back(way);
           found.back()[i] = {{way[i].pieces.begin, cut}, copies};
-          found.back().insert(
-              found.back().begin() + static_cast<std::ptrdiff_t>(i) + 1,
-              ReplicatedStage{{cut, way[i].pieces.end}, way[i].replicas - copies});
+          found.back().insert(found.back().begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                              ReplicatedStage{{cut, way[i].pieces.end}, way[i].replicas - copies});
         }
       if (i + 1 == way.size()) continue;
       if (way[i].pieces.size() > 1) {
@@ -153,13 +152,13 @@ class CopiesSearch {
       trial.stages[0] = range;
       const StageTimes times = times_of(trial, config_, plan_, 0);
       const Architecture part = stage_of(plan_.architecture, range);
-      pieces.push_back({.compute_s = times.forward_s + times.backward_s - times.pass_s,
-                        .parameter_bytes =
-                            static_cast<double>(part.parameter_count * sizeof(float)) /
-                            static_cast<double>(placement_.micro_batches),
-                        .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
-                                        micro_batch_samples(plan_, placement_.micro_batches),
-                        .pass_s = times.pass_s});
+      pieces.push_back(
+          {.compute_s = times.forward_s + times.backward_s - times.pass_s,
+           .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
+                              static_cast<double>(placement_.micro_batches),
+           .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
+                           micro_batch_samples(plan_, placement_.micro_batches),
+           .pass_s = times.pass_s});
     }
     // Parameters are summed once for all micro-batches of a batch.
     Way programme = plan_replicated(pieces, placement_.nodes, shared_bandwidth(plan_.cluster, 1),

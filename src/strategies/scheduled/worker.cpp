@@ -163,8 +163,7 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
 
 void CoordinateWorker::record(int64_t rounds) {
   const double now_s = context_.node.clock().now() - started_s_;
-  const auto samples =
-      static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_));
+  const auto samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_));
   // All go through the samples together, each with weights of its own: the first one counts them.
   if (context_.node.endpoint().rank() == 0)
     context_.recorder.trained(static_cast<size_t>(samples - context_.recorder.own_samples()));

@@ -131,16 +131,14 @@ TEST(Fusion, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(Branches, EachHasTheFirstLayersAndTheRestTakesWhatTheyMakeTogether) {
-  const Architecture lenet = make_architecture(
-      {.kind = "lenet", .channels = {3, 5}, .hidden = {7}}, {1, 28, 28}, 10);
+  const Architecture lenet =
+      make_architecture({.kind = "lenet", .channels = {3, 5}, .hidden = {7}}, {1, 28, 28}, 10);
   const Views views({1, 28, 28}, 4);
-  const Architecture all =
-      branched(lenet, {.cut = 3,
-                       .names = {"a", "b", "c", "d"},
-                       .view = views.shape(),
-                       .fused = [&](const Shape& part) {
-                         return fused_shape(Fuse::kConcat, views, part);
-                       }});
+  const Architecture all = branched(
+      lenet, {.cut = 3,
+              .names = {"a", "b", "c", "d"},
+              .view = views.shape(),
+              .fused = [&](const Shape& part) { return fused_shape(Fuse::kConcat, views, part); }});
   EXPECT_EQ(all.layers.size(), lenet.layers.size() + 3 * 3);
   const Architecture second = stage_of(all, {3, 6});
   EXPECT_EQ(second.place.layer, 0u) << "it takes samples";

@@ -104,13 +104,16 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     const char *scores, *features;
   };
   for (const Case& how : {Case{"max", "concat"}, Case{"mean", "max"}, Case{"concat", "mean"}}) {
-    const Settings settings =
-        seen_task() + parts(2, 3) +
-        Settings{"task.model.hidden=[5, 4]", "task.data.samples=80", "task.max_steps=1",
-                 "optimizer.kind=sgd", "optimizer.lr=1.0", "strategy.bits=32",
-                 "strategy.exit_weights=[1.0, 0.5, 2.0]",
-                 std::string("strategy.fuse_scores=") + how.scores,
-                 std::string("strategy.fuse_features=") + how.features};
+    const Settings settings = seen_task() + parts(2, 3) +
+                              Settings{"task.model.hidden=[5, 4]",
+                                       "task.data.samples=80",
+                                       "task.max_steps=1",
+                                       "optimizer.kind=sgd",
+                                       "optimizer.lr=1.0",
+                                       "strategy.bits=32",
+                                       "strategy.exit_weights=[1.0, 0.5, 2.0]",
+                                       std::string("strategy.fuse_scores=") + how.scores,
+                                       std::string("strategy.fuse_features=") + how.features};
     auto start = kept(settings);
     const auto& samples = start->prepared.data.splits.train;
     const std::string all = "task.global_batch=" + std::to_string(samples.size());
@@ -179,9 +182,9 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
 // The paper's 4 |C| + (1 - l) f o / 8 of each device: 4 classes, 12 values of 2 bits. Beside it go
 // the answers: a byte of each exit for a sample that it sees, and one to each device.
 TEST(EarlyExitViews, SendWhatTheFormulaOfThePaperSays) {
-  const RunRecord record = run(seen_task() + parts(3, 3) +
-                               Settings{"strategy.bits=2", "strategy.thresholds=[0.5, 0.4]",
-                                        "strategy.fuse_scores=mean"});
+  const RunRecord record = run(
+      seen_task() + parts(3, 3) +
+      Settings{"strategy.bits=2", "strategy.thresholds=[0.5, 0.4]", "strategy.fuse_scores=mean"});
   ASSERT_EQ(record.status, "done") << record.error;
   const double local = measured(record, "device_exit_share");
   const double edge = measured(record, "edge_exit_share");
@@ -231,17 +234,17 @@ TEST(EarlyExitViews, CostTheSameWithoutTheArithmeticAndAsPlanned) {
 
 // What a run keeps answers as its nodes did: the same samples leave at the same exits.
 TEST(EarlyExitViews, KeptExitsAnswerAsTheRunDid) {
-  const Settings images = {"task.data=fashion-mnist",  "task.data.limit=400",
-                           "task.model.kind=lenet",    "task.model.channels=[3, 8]",
-                           "task.model.hidden=[20]",   "task.global_batch=50",
-                           "task.epochs=2",            "optimizer.kind=adam",
-                           "optimizer.lr=0.005",       "strategy.kind=early_exit",
-                           "cluster.fabric=virtual",   "cluster.timeout=60",
-                           "strategy.views=parts",     "strategy.devices=4",
-                           "strategy.cuts=[3, 7]",     "cluster.workers=7",
-                           "strategy.bits=2",          "strategy.thresholds=[0.4, 0.4]"};
-  const Settings whole = seen_task() + Settings{"cluster.workers=4", "strategy.devices=2",
-                                               "cluster.fabric=virtual"};
+  const Settings images = {"task.data=fashion-mnist", "task.data.limit=400",
+                           "task.model.kind=lenet",   "task.model.channels=[3, 8]",
+                           "task.model.hidden=[20]",  "task.global_batch=50",
+                           "task.epochs=2",           "optimizer.kind=adam",
+                           "optimizer.lr=0.005",      "strategy.kind=early_exit",
+                           "cluster.fabric=virtual",  "cluster.timeout=60",
+                           "strategy.views=parts",    "strategy.devices=4",
+                           "strategy.cuts=[3, 7]",    "cluster.workers=7",
+                           "strategy.bits=2",         "strategy.thresholds=[0.4, 0.4]"};
+  const Settings whole =
+      seen_task() + Settings{"cluster.workers=4", "strategy.devices=2", "cluster.fabric=virtual"};
   for (const Settings& settings :
        {images, seen_task() + parts(3, 2) + Settings{"strategy.fuse_scores=concat"}, whole}) {
     const TemporaryFolder folder;
@@ -287,9 +290,9 @@ TEST(EarlyExitViews, KeptExitsOfAnotherFormAreRefused) {
   for (const char* cuts : {"[4]", "[2, 4]", "[]"}) {
     const std::string about = fmt::format(R"({{"version":1,"cuts":{},"thresholds":[0.5]}})", cuts);
     const Attachment other{.about = about, .tensors = {}, .values = {}};
-    EXPECT_THROW(run_of_parts->job.strategy->answerer(run_of_parts->plan(), *run_of_parts->model,
-                                                      other),
-                 DataError)
+    EXPECT_THROW(
+        run_of_parts->job.strategy->answerer(run_of_parts->plan(), *run_of_parts->model, other),
+        DataError)
         << cuts;
   }
 }

@@ -27,9 +27,9 @@ Settings fault_task(const Settings& more) {
 }
 
 Settings virtual_fault_task(const Settings& more) {
-  return fault_task(
-             {"cluster.fabric=virtual", "cluster.step_overhead=0", "cluster.layer_overhead=0",
-              "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"}) +
+  return fault_task({"cluster.fabric=virtual", "cluster.step_overhead=0",
+                     "cluster.layer_overhead=0", "cluster.speed=\"10 MFLOP/s\"",
+                     "cluster.detect=0.05"}) +
          more;
 }
 

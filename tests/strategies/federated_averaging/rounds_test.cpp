@@ -16,10 +16,8 @@ Settings rounds_task(const Settings& more) {
 }
 
 Settings virtual_rounds(const Settings& more) {
-  return rounds_task(
-             {"cluster.fabric=virtual", "cluster.workers=4",
-              "cluster.step_overhead=0", "cluster.layer_overhead=0",
-              "cluster.speed=\"10 MFLOP/s\""}) +
+  return rounds_task({"cluster.fabric=virtual", "cluster.workers=4", "cluster.step_overhead=0",
+                      "cluster.layer_overhead=0", "cluster.speed=\"10 MFLOP/s\""}) +
          more;
 }
 

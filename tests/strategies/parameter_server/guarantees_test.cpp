@@ -68,8 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("ssp"),
                      testing::Values("strategy.prefetch=true", "strategy.pull_every=3",
                                      "strategy.rate=staleness", "strategy.rate=dynamic",
-                                     "task.partition=disjoint",
-                                     "strategy.shards=layers"),
+                                     "task.partition=disjoint", "strategy.shards=layers"),
                      testing::Values("virtual", "process")),
     [](const auto& test) { return std::to_string(test.index); });
 INSTANTIATE_TEST_SUITE_P(MoreBsp, EveryConsistency,

@@ -11,14 +11,22 @@ using namespace testing_support;
 
 // The cluster and the model of recipes/demo.toml: 1.7 MB of parameters, nearly all in one layer.
 Settings demo(const std::string& consistency) {
-  return {"task.data.kind=fashion-mnist",   "task.data.limit=2000",
-          "task.model.kind=lenet",          "task.global_batch=128",
-          "task.epochs=100",                "task.eval_every=1000",
-          "optimizer.kind=nesterov",        "strategy.kind=parameter_server",
-          "cluster.fabric=virtual",         "cluster.workers=8",
-          "cluster.racks=2",                "cluster.bandwidth=\"1 Gbit/s\"",
-          "cluster.latency=\"50 us\"",      "cluster.speed=\"20 GFLOP/s\"",
-          "cluster.cost_only=true",         "strategy.consistency=" + consistency};
+  return {"task.data.kind=fashion-mnist",
+          "task.data.limit=2000",
+          "task.model.kind=lenet",
+          "task.global_batch=128",
+          "task.epochs=100",
+          "task.eval_every=1000",
+          "optimizer.kind=nesterov",
+          "strategy.kind=parameter_server",
+          "cluster.fabric=virtual",
+          "cluster.workers=8",
+          "cluster.racks=2",
+          "cluster.bandwidth=\"1 Gbit/s\"",
+          "cluster.latency=\"50 us\"",
+          "cluster.speed=\"20 GFLOP/s\"",
+          "cluster.cost_only=true",
+          "strategy.consistency=" + consistency};
 }
 
 double step_s(const Settings& settings, const Prepared& prepared) {
@@ -41,10 +49,9 @@ void expect_best(const Settings& task, double tolerance) {
   for (const int servers : {1, 2, 4, 8})
     for (const bool colocated : {true, false}) {
       if (!colocated && servers == 8) continue;  // no machine is left
-      const Settings fixed = {
-          "strategy.servers=" + std::to_string(servers),
-          "cluster.workers=" + std::to_string(colocated ? 8 : 8 - servers),
-          std::string("cluster.colocated=") + (colocated ? "true" : "false")};
+      const Settings fixed = {"strategy.servers=" + std::to_string(servers),
+                              "cluster.workers=" + std::to_string(colocated ? 8 : 8 - servers),
+                              std::string("cluster.colocated=") + (colocated ? "true" : "false")};
       EXPECT_LE(chosen_s, tolerance * step_s(task + fixed, prepared))
           << servers << (colocated ? " with workers" : " apart");
     }
@@ -70,8 +77,8 @@ std::vector<std::string> explained(const Settings& settings, Job& job) {
   job = load_job("", settings);
   const Prepared prepared = prepare(job);
   const size_t samples = prepared.data.splits.train.size();
-  const auto lines = job.strategy->explain(
-      {job.task, job.cluster, job.optimizer, prepared.architecture, samples});
+  const auto lines =
+      job.strategy->explain({job.task, job.cluster, job.optimizer, prepared.architecture, samples});
   settle(job, prepared.architecture, samples);
   return lines;
 }
@@ -89,8 +96,9 @@ TEST(ServerPlan, IsExplainedAndThenWrittenDown) {
 TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
   const auto servers = [](const Settings& more) {
     Job job;
-    explained(logistic_task() + Settings{"strategy.kind=parameter_server", "cluster.workers=4",
-                                         "strategy.servers=auto"} +
+    explained(logistic_task() +
+                  Settings{"strategy.kind=parameter_server", "cluster.workers=4",
+                           "strategy.servers=auto"} +
                   more,
               job);
     return job.strategy->roles(job.cluster).size() - static_cast<size_t>(job.cluster.workers);
@@ -99,9 +107,9 @@ TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
   EXPECT_EQ(servers({"strategy.replicas=2"}), 3u);
   EXPECT_EQ(servers({"cluster.fabric=virtual", "optimizer.clip_norm=1"}), 1u);
   EXPECT_GE(servers({"cluster.fabric=virtual", "strategy.replicas=2"}), 3u);
-  const RunRecord real = run(logistic_task() + Settings{"strategy.kind=parameter_server",
-                                                        "cluster.workers=2",
-                                                        "strategy.servers=auto"});
+  const RunRecord real =
+      run(logistic_task() +
+          Settings{"strategy.kind=parameter_server", "cluster.workers=2", "strategy.servers=auto"});
   EXPECT_EQ(real.status, "done") << real.error;
   EXPECT_EQ(real.plan, "1 server, on this machine");
 }

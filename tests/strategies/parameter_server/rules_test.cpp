@@ -51,10 +51,10 @@ TEST(PullEvery, GoesOnWithoutALostWorker) {
 
 TEST(Backup, TakesAsManyStepsAsItIsTold) {
   for (const int backup : {1, 2}) {
-    Job job = load_job("", logistic_task() + servers(2, "backup") + cluster("virtual", 5) +
-                               Settings{"task.global_batch=40", "task.max_steps=10",
-                                        "task.epochs=2",
-                                        "strategy.backup=" + std::to_string(backup)});
+    Job job =
+        load_job("", logistic_task() + servers(2, "backup") + cluster("virtual", 5) +
+                         Settings{"task.global_batch=40", "task.max_steps=10", "task.epochs=2",
+                                  "strategy.backup=" + std::to_string(backup)});
     job.cluster.stragglers.push_back({.kind = "random", .factor = 10, .probability = 0.1});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
@@ -69,9 +69,13 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
 // computed on the initial parameters.
 Settings fast_and_slow(const Settings& more) {
   return linear_task() + servers(1, "asp") +
-         Settings{"cluster.fabric=virtual", "cluster.workers=2", "cluster.speed=\"1 kFLOP/s\"",
-                  "cluster.speed_factors=[1.0, 100.0]", "cluster.step_overhead=0",
-                  "cluster.layer_overhead=0", "task.max_steps=2"} +
+         Settings{"cluster.fabric=virtual",
+                  "cluster.workers=2",
+                  "cluster.speed=\"1 kFLOP/s\"",
+                  "cluster.speed_factors=[1.0, 100.0]",
+                  "cluster.step_overhead=0",
+                  "cluster.layer_overhead=0",
+                  "task.max_steps=2"} +
          more;
 }
 
@@ -158,9 +162,9 @@ TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
   for (const int part : {0, 1, 2}) lost.add(1, 1, part);
   lost.add(0.5, 0, 0, lost.initial);
   lost.add(-0.5, 0, 2, lost.initial);
-  expect_close(parameters_after(settings +
-                                Settings{"cluster.faults=[{ at = 0.001, nodes = [2] }]"}),
-               lost.x);
+  expect_close(
+      parameters_after(settings + Settings{"cluster.faults=[{ at = 0.001, nodes = [2] }]"}),
+      lost.x);
 
   ByHand back{LinearReference(settings)};
   back.add(1, 0, 2);
@@ -172,17 +176,17 @@ TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
        {std::tuple(0, 0, back.initial), std::tuple(1, 1, read), std::tuple(0, 2, back.initial)})
     back.add(1 / 3.0, step, part, at);
   back.add(-1, 0, 2, back.initial);
-  expect_close(parameters_after(
-                   settings +
-                   Settings{"cluster.faults=[{ at = 0.001, nodes = [2], restart = 1.4 }]"}),
-               back.x);
+  expect_close(
+      parameters_after(settings +
+                       Settings{"cluster.faults=[{ at = 0.001, nodes = [2], restart = 1.4 }]"}),
+      back.x);
 }
 
 // One worker, three steps between two pulls: it goes on by the job's optimizer, here momentum.
 TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   const Settings settings =
       linear_task() + servers(1, "bsp") +
-      Settings{"cluster.fabric=virtual", "cluster.workers=1",  "task.max_steps=3",
+      Settings{"cluster.fabric=virtual", "cluster.workers=1",       "task.max_steps=3",
                "strategy.pull_every=3",  "optimizer.kind=momentum", "optimizer.momentum=0.9"};
   const LinearReference reference(settings);
   Vector own = reference.initial(), server = own, v(own.size()), pushed(own.size());

@@ -28,7 +28,7 @@ TEST(SnapshotKill, LeavesWholeSnapshotsAlone) {
     if (server == 0)
       for (int64_t version = 1;; ++version) {
         const std::span<const std::byte> part(shard);
-        write_snapshot(folder, {.version = version}, {&part, 1});
+        write_snapshot(folder, {.version = version}, "", {&part, 1});
       }
     std::this_thread::sleep_for(std::chrono::milliseconds(kill_ms));
     kill(server, SIGKILL);

@@ -129,12 +129,12 @@ void for_each_way(size_t pieces, size_t nodes, std::vector<Range>& stages,
 // What `tutti check` shows of the chosen plan is the least that it shows of any.
 TEST(PipelineCopies, AutoIsTheFastestOfAllWaysByWhatCheckShows) {
   const auto expect_least = [](const Settings& cluster, const char* hidden, double tolerance) {
-    const Job job = load_job(
-        "", Settings{"task.data.kind=synthetic-classes", "task.data.features=64",
-                     "task.model.kind=mlp", std::string("task.model.hidden=") + hidden,
-                     "task.global_batch=48", "cluster.fabric=virtual", "strategy.kind=pipeline",
-                     "strategy.copies=auto"} +
-                cluster);
+    const Job job =
+        load_job("", Settings{"task.data.kind=synthetic-classes", "task.data.features=64",
+                              "task.model.kind=mlp", std::string("task.model.hidden=") + hidden,
+                              "task.global_batch=48", "cluster.fabric=virtual",
+                              "strategy.kind=pipeline", "strategy.copies=auto"} +
+                         cluster);
     const Prepared prepared = prepare(job);
     const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
     PipelineConfig config;

@@ -165,10 +165,9 @@ TEST(Scheduled, SoftThresholdsOrthogonalFeaturesInOneRound) {
   for (const char* schedule : {"priority", "random", "cyclic"}) {
     const std::vector<float> found = parameters_after(
         Settings{"task.data.kind=csv", "task.data.path=" + (folder / "hadamard.csv"),
-                 "task.data.regression=true", "task.data.standardise=false",
-                 "task.data.header=no", "task.data.validation=0",
-                 "task.data.test=0", "task.global_batch=8", "task.model.kind=linear",
-                 "task.model.l1=0.5"} +
+                 "task.data.regression=true", "task.data.standardise=false", "task.data.header=no",
+                 "task.data.validation=0", "task.data.test=0", "task.global_batch=8",
+                 "task.model.kind=linear", "task.model.l1=0.5"} +
         scheduled(schedule, 7, 2, "virtual"));
     for (size_t j = 0; j < 7; ++j) {
       const double beyond = std::abs(products[j]) - 0.5;
