@@ -19,6 +19,7 @@
 #include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/traffic_notes.h"
 #include "models/sparse_model.h"
 #include "models/stage.h"
 #include "strategies/compute.h"
@@ -48,7 +49,11 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
 class Participant {
  public:
   Participant(const Stage& stage, Node& node)
-      : stage_(stage), node_(node), watch_(node.clock()), started_s_(node.clock().now()) {
+      : stage_(stage),
+        node_(node),
+        watch_(node.clock()),
+        started_s_(node.clock().now()),
+        traffic_(node.endpoint().size() <= kMostTimelines ? 256 : 16) {
     const Rank rank = node.endpoint().rank();
     if (!stage.folder.empty())
       log_ = Log([path = fmt::format("{}/node-{}.log", stage.folder, rank)](
@@ -210,17 +215,7 @@ class Participant {
     if (report_.step_ends.size() < kTracedSteps) report_.step_ends.push_back(node_.clock().now());
     const size_t traced = node_.endpoint().rank() == 0 ? kTracedSteps : kMostTracedSteps;
     if (++steps_observed_ == traced) watch_.trace(false);
-    if (++steps_unnoted_ >= note_every_) {
-      steps_unnoted_ = 0;
-      report_.traffic.emplace_back(row.time_s, node_.endpoint().traffic().bytes_sent);
-      // Half of the notes, twice as far apart, whenever there are too many.
-      const size_t most = node_.endpoint().size() <= kMostTimelines ? 256 : 16;
-      if (report_.traffic.size() >= most) {
-        for (size_t i = 0; i < most / 2; ++i) report_.traffic[i] = report_.traffic[2 * i + 1];
-        report_.traffic.resize(most / 2);
-        note_every_ *= 2;
-      }
-    }
+    traffic_.step(row.time_s, node_.endpoint().traffic().bytes_sent);
     if (counters_ && row.time_s - sampled_s_ > kCountersEvery_s) {
       counters_->sample();
       sampled_s_ = row.time_s;
@@ -340,6 +335,7 @@ class Participant {
     report_.counters = recorder_.counters();
     report_.timeline = watch_.intervals();
     if (trained_s_ == 0) note_totals();  // it ended early
+    report_.traffic = traffic_.notes();
     report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
     if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
@@ -373,12 +369,12 @@ class Participant {
   std::optional<EnergyCounters> counters_;  // of rank 0, for its machine
   double joules_before_ = 0;
   double sampled_s_ = 0;
-  int64_t note_every_ = 1, steps_unnoted_ = 0;
   size_t steps_observed_ = 0;
   Log log_;
   std::optional<Diary> diary_;
   Recorder recorder_;
   NodeReport report_;
+  TrafficNotes traffic_;
   std::vector<Rank> members_;
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;

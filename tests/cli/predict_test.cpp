@@ -6,93 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/random.h"
-#include "fabric/outcome.h"
-#include "tests/support/programs.h"
+#include "tests/cli/predict.h"
 
 namespace tutti {
 namespace {
 
-using namespace testing_support;
-using nlohmann::json;
-using Lines = std::vector<std::string>;
-
-Lines lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  Lines lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-Lines fields_of(const std::string& line) {
-  std::istringstream stream(line);
-  Lines fields;
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-  return fields;
-}
-
-const Lines kFlowers = {"iris blue", "rose red", "tulip"};
-
-// Four measures of flowers; kinds differ by more than their members do, so all can be told apart.
-Lines flowers(size_t count, bool labelled) {
-  Random random(7, Stream::kTest);
-  Lines rows;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t kind = i % 3;
-    std::string row;
-    for (size_t j = 0; j < 4; ++j) {
-      const double value = (j == kind ? 3.0 : 0.5) + 0.2 * random.uniform();
-      row += (j ? "," : "") + std::to_string(value);
-    }
-    rows.push_back(labelled ? row + "," + kFlowers[kind] : row);
-  }
-  return rows;
-}
-
-std::string table(const std::string& header, const Lines& rows) {
-  std::string text = header.empty() ? "" : header + "\n";
-  for (const std::string& row : rows) text += row + "\n";
-  return text;
-}
-
-std::string job_for(const std::string& data, const std::string& model) {
-  return "[task]\ndata = " + data + "\nmodel = \"" + model +
-         "\"\nglobal_batch = 10\nepochs = 30\n"
-         "[optimizer]\nkind = \"adam\"\nlr = 0.1\n[cluster]\nworkers = 2\n";
-}
-
-class Predict : public testing::Test {
- protected:
-  void train(const std::string& data, const std::string& model) {
-    write_text(folder_ / "job.toml", job_for(data, model));
-    const Ended ended = run({"train", "job.toml", "--out", "run", "--quiet"});
-    ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
-  }
-  void train_on_flowers() {
-    write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", flowers(150, true)));
-    train("{ kind = \"csv\", path = \"flowers.csv\" }", "logistic");
-  }
-  Ended run(const Arguments& arguments) { return run_tutti(arguments, {.folder = folder_.path()}); }
-  // Predictions of `arguments`, checked to be one for each of `count` samples in order.
-  Lines predictions(const Arguments& arguments, size_t count, bool labelled) {
-    const Ended ended = run(Arguments{"predict", "run"} + arguments);
-    EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
-    EXPECT_EQ(has(ended.err, "accuracy") || has(ended.err, "mse"), labelled) << ended.err;
-    const Lines lines = lines_of(ended.out);
-    if (lines.size() != count + 1) {
-      ADD_FAILURE() << lines.size() << " lines for " << count << " samples";
-      return {};
-    }
-    Lines found;
-    for (size_t i = 0; i < count; ++i) {
-      const Lines fields = fields_of(lines[i + 1]);
-      EXPECT_EQ(fields[0], std::to_string(i));
-      found.push_back(fields.at(1));
-    }
-    return found;
-  }
-  TemporaryFolder folder_;
-};
+using namespace predict_tests;
 
 TEST_F(Predict, ClassesOfACsvFile) {
   train_on_flowers();
@@ -237,60 +156,6 @@ TEST_F(Predict, ImagesOfAnIdxFile) {
   EXPECT_EQ(run({"predict", "run", "--labels", "new_labels"}).exit_code, kExitBadJob);
 }
 
-// The user should hear why there is nothing to predict with, and what to do.
-TEST_F(Predict, RunsWithoutParametersAreExplained) {
-  const auto expect = [&](const std::vector<std::string>& parts) {
-    const Ended ended = run({"predict", "run"});
-    EXPECT_EQ(ended.exit_code, kExitBadJob);
-    for (const std::string& part : parts) EXPECT_TRUE(has(ended.err, part)) << ended.err;
-    std::filesystem::remove_all(folder_ / "run");
-  };
-  write_text(folder_ / "job.toml", small_job());
-  run({"train", "job.toml", "--out", "run", "--set", "cluster.fabric=virtual", "--set",
-       "cluster.cost_only=true"});
-  expect({"run: ", "costs only", "cluster.cost_only=false"});
-
-  write_text(folder_ / "endless.toml", endless_job());
-  Subprocess process({"train", "endless.toml", "--out", "run"}, {.folder = folder_.path()});
-  ASSERT_TRUE(eventually([&] { return evaluations_in(folder_ / "run") > 0; }, 30));
-  process.signal(SIGINT);
-  EXPECT_EQ(process.wait(kSoonS).exit_code, kExitInterrupted);
-  expect({"ended as \"interrupted\"", "train it again", "tutti train run/job.toml"});
-
-  train_on_flowers();
-  std::filesystem::remove(folder_ / "run/parameters.safetensors");
-  expect({"lost its parameters.safetensors", "train it again"});
-  train_on_flowers();
-  std::filesystem::remove(folder_ / "run/parameters.safetensors");
-  std::filesystem::remove(folder_ / "run/run.json");
-  expect({"did not end", "train it again"});
-  train_on_flowers();
-  std::filesystem::remove(folder_ / "flowers.csv");
-  expect({"flowers.csv", "test samples of the run", "put it back"});
-}
-
-// Names, scales and shapes are the run's own: the training data may be gone, or another one.
-TEST_F(Predict, NeedsNothingButTheRun) {
-  Lines rows = flowers(150, true);
-  write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
-  train("{ kind = \"csv\", path = \"flowers.csv\", standardise = true }", "logistic");
-  write_text(folder_ / "new.csv", table("", flowers(30, false)));
-  const Arguments predict = {"predict", "run", "--data", "new.csv"};
-  const std::string expected = run(predict).out;
-  ASSERT_FALSE(expected.empty());
-  // Another class, which comes before the others, and features of another scale.
-  rows.insert(rows.begin(), "1000,1000,1000,1000,aster");
-  write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
-  EXPECT_EQ(run(predict).out, expected);
-  const Ended test = run({"predict", "run"});
-  EXPECT_EQ(test.exit_code, kExitBadJob);
-  EXPECT_TRUE(has(test.err, "flowers.csv: is not the data that the run was trained on"))
-      << test.err;
-  EXPECT_TRUE(has(test.err, "--data")) << test.err;
-  std::filesystem::remove(folder_ / "flowers.csv");
-  EXPECT_EQ(run(predict).out, expected);
-}
-
 TEST_F(Predict, EveryKindOfFileWithoutTheTrainingData) {
   std::string text, numbers = "t,v\n", sparse, fann = "60 2 1\n";
   for (int i = 0; i < 60; ++i) {
@@ -315,72 +180,6 @@ TEST_F(Predict, EveryKindOfFileWithoutTheTrainingData) {
     EXPECT_GT(lines_of(ended.out).size(), 10u) << data << ended.err;
     std::filesystem::remove_all(folder_ / "run");
   }
-}
-
-// Runs that older versions wrote have no description of their data, and are read as they did.
-TEST_F(Predict, RunsOfOlderVersionsReadTheirTrainingData) {
-  train_on_flowers();
-  const Ended before = run({"predict", "run"});
-  EXPECT_FALSE(has(before.err, "data.json")) << before.err;
-  std::filesystem::remove(folder_ / "run/data.json");
-  const Ended after = run({"predict", "run"});
-  EXPECT_EQ(after.exit_code, kExitDone);
-  EXPECT_EQ(after.out, before.out);
-  EXPECT_TRUE(has(after.err, "has no data.json")) << after.err;
-  std::filesystem::remove(folder_ / "flowers.csv");
-  write_text(folder_ / "new.csv", table("", flowers(3, false)));
-  const Ended gone = run({"predict", "run", "--data", "new.csv"});
-  EXPECT_EQ(gone.exit_code, kExitBadJob);
-  EXPECT_TRUE(has(gone.err, "needed to predict")) << gone.err;
-}
-
-TEST_F(Predict, ADescriptionThatWasChangedIsRefused) {
-  train_on_flowers();
-  const std::string whole = content_of(folder_ / "run/data.json");
-  const auto replaced = [&](const std::string& from, const std::string& to) {
-    std::string text = whole;
-    text.replace(text.find(from), from.size(), to);
-    return text;
-  };
-  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
-           {replaced("\"rose red\",\"tulip\"", "\"tulip\",\"rose red\""), "checksum differs"},
-           {replaced("\"schema\":1", "\"schema\":2"), "has schema 2"},
-           {replaced("[4]", "[9007199254740993]"), "checksum differs"},
-           {whole.substr(0, whole.size() / 2), "is damaged"},
-           {"", "is damaged"},
-           {"[]", "is damaged"},
-           {"{\"schema\":1}", "is damaged"}}) {
-    write_text(folder_ / "run/data.json", text);
-    const Ended ended = run({"predict", "run"});
-    EXPECT_EQ(ended.exit_code, kExitBadJob) << text;
-    EXPECT_TRUE(has(ended.err, "run/data.json")) << ended.err;
-    EXPECT_TRUE(has(ended.err, part)) << ended.err;
-    EXPECT_EQ(ended.out, "");
-  }
-}
-
-// Other weights of the same shape are not those whose quality the record tells.
-TEST_F(Predict, ParametersThatWereChangedAreRefused) {
-  train_on_flowers();
-  const std::string path = folder_ / "run/parameters.safetensors", whole = content_of(path);
-  std::string changed = whole;
-  changed[changed.size() - 2] ^= 1;
-  write_text(path, changed);
-  const Ended refused = run({"predict", "run"});
-  EXPECT_EQ(refused.exit_code, kExitBadJob);
-  EXPECT_TRUE(has(refused.err, "parameters.safetensors: was changed")) << refused.err;
-  write_text(path, whole);
-  const Ended fine = run({"predict", "run"});
-  EXPECT_EQ(fine.exit_code, kExitDone);
-  EXPECT_FALSE(has(fine.err, "parameters_sha256")) << fine.err;
-  json record = json_in(folder_ / "run/run.json");
-  record.erase("parameters_sha256");
-  write_text(folder_ / "run/run.json", record.dump());
-  const Ended silent = run({"predict", "run"});
-  EXPECT_EQ(silent.out, fine.out);
-  EXPECT_TRUE(has(silent.err, "its run.json has no parameters_sha256")) << silent.err;
-  std::filesystem::remove(folder_ / "run/run.json");
-  EXPECT_TRUE(has(run({"predict", "run"}).err, "has no run.json with a parameters_sha256"));
 }
 
 // Of a sparse model the file has some rows; they are compared as well. Users keep their numbers.
