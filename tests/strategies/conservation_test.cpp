@@ -32,6 +32,7 @@ Settings constant_gradient(const std::string& file) {
   for (int i = 0; i < kRows; ++i) out << "1," << kTarget << "\n";
   return {
       "task.data.kind=csv",        "task.data.path=" + file, "task.data.header=no",
+      "task.data.standardise=false",
       "task.data.regression=true", "task.data.test=0.25",    "task.data.validation=0.2",
       "task.model=linear",         "optimizer.kind=sgd",     fmt::format("optimizer.lr={}", kRate)};
 }
