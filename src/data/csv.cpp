@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/error.h"
 #include "data/classes.h"
@@ -96,6 +97,18 @@ float feature_in(const std::string& field, const Layout& layout, size_t column, 
                   path, line, column_name(layout, column), in_quotes(field)));
 }
 
+// The names of the features, for who predicts rows whose columns are in another order. Names that
+// are empty or stand twice identify nothing: then there are none.
+std::vector<std::string> feature_names(const Layout& layout) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < layout.names.size(); ++i) {
+    if (layout.names[i].empty() || !seen.insert(layout.names[i]).second) return {};
+    if (i != layout.label) names.push_back(layout.names[i]);
+  }
+  return names;
+}
+
 }  // namespace
 
 Source read_csv(const DataConfig& config) {
@@ -122,7 +135,8 @@ Source read_csv(const DataConfig& config) {
   if (count == 0)
     throw DataError(fmt::format("{}: there are no rows below the header", config.path));
   const auto width = static_cast<int64_t>(layout.columns - 1);
-  return {make_table({width}, std::move(features), std::move(answers)), count};
+  return {make_table({width}, std::move(features), std::move(answers), feature_names(layout)),
+          count};
 }
 
 }  // namespace tutti

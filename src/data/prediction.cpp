@@ -1,6 +1,7 @@
 #include "data/prediction.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +75,35 @@ Columns columns_of(const DataConfig& config, const std::string& path, const Row&
   const auto named = std::find(first.begin(), first.end(), config.label);
   if (!config.label.empty() && named != first.end())
     columns.label = static_cast<size_t>(named - first.begin());
+  // In a file with the features' names the label is what is left, wherever it stands.
+  std::vector<size_t> others;
+  for (size_t i = 0; i < first.size(); ++i)
+    if (std::find(trained_on.columns.begin(), trained_on.columns.end(), first[i]) ==
+        trained_on.columns.end())
+      others.push_back(i);
+  if (others.size() == 1) columns.label = others.front();
   return columns;
+}
+
+// The field that holds each feature: by name where both files have names, else in their order.
+std::vector<size_t> fields_of_features(const std::string& path, const Row& header,
+                                       const Columns& columns, const DataDescription& trained_on) {
+  std::vector<size_t> fields;
+  for (size_t i = 0; i < columns.features; ++i) {
+    if (header.empty() || trained_on.columns.empty()) {
+      fields.push_back(i + (columns.labelled && i >= columns.label ? 1 : 0));
+      continue;
+    }
+    const std::string& name = trained_on.columns[i];
+    const auto found = std::find(header.begin(), header.end(), name);
+    if (found == header.end())
+      throw DataError(
+          fmt::format("{}: there is no column {}, which the model was trained on; its columns are "
+                      "{}",
+                      path, in_quotes(name), fmt::join(header, ", ")));
+    fields.push_back(static_cast<size_t>(found - header.begin()));
+  }
+  return fields;
 }
 
 int32_t class_of(const std::string& text, const std::vector<std::string>& names,
@@ -98,6 +127,8 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
   bool header = config.header != "no";
   for (size_t i = 0; i < row.size() && config.header == "auto"; ++i)
     if (!(columns.labelled && i == columns.label) && number_in(row[i])) header = false;
+  const std::vector<size_t> fields =
+      fields_of_features(path, header && !counted ? row : Row(), columns, trained_on);
   if (!header) rows.rewind();
   if (counted) rows.next(row);
   std::vector<float> features;
@@ -106,18 +137,19 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
     if (row.size() != columns.features + (columns.labelled ? 1 : 0))
       throw DataError(
           fmt::format("{}, line {}: there are {} fields", path, rows.line(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_label = columns.labelled && i == columns.label;
-      if (is_label && answers.classes > 0) {
-        answers.labels.push_back(class_of(row[i], answers.names, path, rows.line()));
-        continue;
-      }
+    const auto number_at = [&](size_t i) {
       const auto number = number_in(row[i]);
       if (!number || !std::isfinite(static_cast<float>(*number)))
         throw DataError(fmt::format("{}, line {}, column {}: {} is not a finite number", path,
                                     rows.line(), i, in_quotes(row[i])));
-      (is_label ? answers.targets : features).push_back(static_cast<float>(*number));
-    }
+      return static_cast<float>(*number);
+    };
+    for (const size_t field : fields) features.push_back(number_at(field));
+    if (!columns.labelled) continue;
+    if (answers.classes > 0)
+      answers.labels.push_back(class_of(row[columns.label], answers.names, path, rows.line()));
+    else
+      answers.targets.push_back(number_at(columns.label));
   }
   const size_t count = features.size() / columns.features;
   if (count == 0) throw DataError(fmt::format("{}: there are no rows below the header", path));

@@ -25,6 +25,7 @@ class Standardised : public Dataset {
   int64_t classes() const override { return plain_->classes(); }
   int64_t answers_per_sample() const override { return plain_->answers_per_sample(); }
   std::vector<std::string> class_names() const override { return plain_->class_names(); }
+  std::vector<std::string> column_names() const override { return plain_->column_names(); }
   size_t memory_bytes() const override {
     return plain_->memory_bytes() + features_.size() * sizeof(FeatureScale);
   }

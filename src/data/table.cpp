@@ -19,12 +19,14 @@ void copy_row(const uint8_t* row, size_t width, Scaling scaling, float* out) {
 template <class T>
 class Table : public Dataset {
  public:
-  Table(std::vector<int64_t> shape, std::vector<T> features, Scaling scaling, Answers answers)
+  Table(std::vector<int64_t> shape, std::vector<T> features, Scaling scaling, Answers answers,
+        std::vector<std::string> column_names = {})
       : shape_(std::move(shape)),
         width_(elements_of(shape_)),
         features_(std::move(features)),
         scaling_(scaling),
-        answers_(std::move(answers)) {
+        answers_(std::move(answers)),
+        column_names_(std::move(column_names)) {
     TUTTI_CHECK(features_.size() == answers_.size() * width_);
   }
 
@@ -34,6 +36,7 @@ class Table : public Dataset {
   std::vector<std::string> class_names() const override {
     return answers_.names.empty() ? Dataset::class_names() : answers_.names;
   }
+  std::vector<std::string> column_names() const override { return column_names_; }
 
   void gather(std::span<const uint32_t> samples, Batch& batch) const override {
     batch.samples.assign(samples.begin(), samples.end());
@@ -64,6 +67,7 @@ class Table : public Dataset {
   std::vector<T> features_;
   Scaling scaling_;
   Answers answers_;
+  std::vector<std::string> column_names_;
 };
 
 }  // namespace
@@ -93,9 +97,10 @@ size_t elements_of(const std::vector<int64_t>& shape) {
 }
 
 std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vector<float> features,
-                                          Answers answers) {
+                                          Answers answers,
+                                          std::vector<std::string> column_names) {
   return std::make_shared<Table<float>>(std::move(shape), std::move(features), Scaling{},
-                                        std::move(answers));
+                                        std::move(answers), std::move(column_names));
 }
 
 std::shared_ptr<const Dataset> make_byte_table(std::vector<int64_t> shape,

@@ -20,8 +20,10 @@ void gather_answers(const Answers& answers, std::span<const uint32_t> samples, B
 // All of them, as Dataset::visit_contents hands them over.
 void visit_answers(const Answers& answers, const VisitBytes& visit);
 
+// `column_names`, where there are any, are those of the features.
 std::shared_ptr<const Dataset> make_table(std::vector<int64_t> shape, std::vector<float> features,
-                                          Answers answers);
+                                          Answers answers,
+                                          std::vector<std::string> column_names = {});
 
 // Bytes stay bytes in memory (a quarter of the space) and become byte * scale + offset when
 // gathered.

@@ -41,6 +41,10 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
       }
     }
   }
+  if (record.status == "collapsed") {  // it has lost again what it reached
+    figures.reached = false;
+    figures.to_target_s = NAN;
+  }
   return figures;
 }
 

@@ -161,6 +161,7 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     choice.plan = choice.job.strategy->plan_in_words(
         {choice.job.task, choice.job.cluster, choice.job.optimizer, prepared.architecture});
     choice.name = choice.job.name;
+    choice.cost_error = cost.error;
     announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
     choice.step = simulate_steps(choice.job, prepared, stop);
     choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);

@@ -22,8 +22,9 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 
 double Choice::error() const {
   const double simulation = kNetworkValidation.mean_absolute_error;
+  const double cost = step.compute * cost_error;  // of the share of the time that it makes up
   return std::sqrt(learning.error * learning.error + step.step_error * step.step_error +
-                   simulation * simulation);
+                   simulation * simulation + cost * cost);
 }
 
 void rank(std::vector<Choice>& choices) {

@@ -19,14 +19,15 @@ struct Choice {
   Learning learning;
   double memory_bytes = 0;  // of the node that needs most
   bool fits = true;
+  double cost_error = 0;  // of the model's cost, as it was fitted here; 0: it was declared
 
   bool reaches() const { return learning.reached > 0; }
   double time_s() const {
     return learning.steps * step.step_s + learning.evaluations * step.evaluation_s;
   }
   double joules() const { return time_s() * step.watts; }
-  // Relative error of the time: the spreads over seeds and stragglers and the error of simulated
-  // times against measured ones, taken as independent.
+  // The relative error of the time: the spreads over seeds and stragglers, the error of simulated
+  // times against measured ones and that of the model's cost, taken as independent.
   double error() const;
 };
 

@@ -47,6 +47,25 @@ TEST_F(Predict, ClassesOfACsvFile) {
   EXPECT_TRUE(bare["quality"].is_null());
 }
 
+// Where both files name their columns, the names count and not the order.
+TEST_F(Predict, ColumnsByTheirNames) {
+  train_on_flowers();
+  Lines expected, rows;
+  for (size_t i = 0; i < 30; ++i) expected.push_back(kFlowers[i % 3]);
+  for (const std::string& row : flowers(30, true)) {
+    const Lines f = fields_of(row);
+    rows.push_back(f[4] + "," + f[2] + "," + f[0] + "," + f[3] + "," + f[1]);
+  }
+  write_text(folder_ / "moved.csv", table("kind,c,a,d,b", rows));
+  EXPECT_EQ(predictions({"--data", "moved.csv"}, 30, true), expected);
+  write_text(folder_ / "other.csv", table("kind,c,a,d,e", rows));
+  const Ended other = run({"predict", "run", "--data", "other.csv"});
+  EXPECT_EQ(other.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(other.err, "other.csv: there is no column 'b'") ||
+              has(other.err, "other.csv: there is no column \"b\""))
+      << other.err;
+}
+
 // Devices that see a part of the measures each, and a cloud: as the run answered its test samples,
 // with who did.
 TEST_F(Predict, AsTheExitsOfARunAnswered) {

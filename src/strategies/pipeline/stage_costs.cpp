@@ -17,12 +17,17 @@ constexpr double kLocalBandwidth = 5e9;
 
 double bytes_of_values(size_t values) { return static_cast<double>(values * sizeof(float)); }
 
-// Among those with the parameters of a stage; nothing where there is one.
-Volume summed_volume(const Placement& placement, const PipelineConfig& config, size_t stage,
-                     size_t count) {
+// How those with the parameters of a stage sum them; no rounds where there is one.
+std::vector<Round> summing_rounds(const Placement& placement, const PipelineConfig& config,
+                                  size_t stage, size_t count) {
   const Group holders = placement.holders(stage, 0);
   if (holders.size() == 1) return {};
-  return volume_sent(topology(config.topology).rounds(holders, count));
+  return topology(config.topology).rounds(holders, count);
+}
+
+// A message from node to node passes two links.
+double latency_of(const ClusterConfig& cluster) {
+  return cluster.fabric == "virtual" ? 2 * cluster.latency_s : 0;
 }
 
 size_t element_bytes(const Plan& plan) {
@@ -83,7 +88,7 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config, co
       forward_s = std::max(forward_s, compute_s + layers_s);
       backward_s = std::max(backward_s, 2 * compute_s + layers_s);
     }
-  const double latency_s = plan.cluster.fabric == "virtual" ? 2 * plan.cluster.latency_s : 0;
+  const double latency_s = latency_of(plan.cluster);
   const auto sums_s = [&](const std::vector<size_t>& exchanges) {
     return exchange_seconds(placement, config, plan.cluster, exchanges);
   };
@@ -102,16 +107,18 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
   double slowest_s = 0;
   for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
     const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
+    const std::vector<Round> rounds =
+        summing_rounds(placement, config, stage, own.parameter_count);
     const auto bytes =
-        static_cast<double>(summed_volume(placement, config, stage, own.parameter_count).elements *
-                            element_bytes(plan));
+        static_cast<double>(volume_sent(rounds).elements * element_bytes(plan));
     const double update_s =
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
     // Around a ring each host sends once for every group that passes it.
     const double bandwidth = shared_bandwidth(
         plan.cluster, config.topology == "ring" ? placement.nodes * placement.shards
                                                 : static_cast<size_t>(plan.cluster.workers));
-    slowest_s = std::max(slowest_s, bytes / bandwidth + update_s);
+    const double rounds_s = static_cast<double>(rounds.size()) * latency_of(plan.cluster);
+    slowest_s = std::max(slowest_s, rounds_s + bytes / bandwidth + update_s);
   }
   if (placement.asynchronous()) return bottleneck_s(placement, config, plan) + slowest_s;
   return time_of(placement.shape(0), tasks_of(placement), all_times(placement, config, plan)) +
@@ -212,7 +219,8 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config, 
       cost.bytes_sent += samples * bytes_of_values(input_values(stage));
       cost.messages += micro_batches;
     }
-    const Volume volume = summed_volume(placement, config, s, stage.parameter_count);
+    const Volume volume =
+        volume_sent(summing_rounds(placement, config, s, stage.parameter_count));
     cost.bytes_sent += static_cast<double>(volume.elements * element_bytes(plan));
     cost.messages += static_cast<double>(volume.messages);
   }
