@@ -340,8 +340,8 @@ std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
     return a.step_s != b.step_s ? a.step_s < b.step_s : a.servers < b.servers;
   });
   // The estimate cannot tell apart what is as fast within a hundredth: fewest servers come first.
-  const auto as_fast = std::find_if(plans.begin(), plans.end(), [&](const ServerPlan& plan) {
-    return plan.step_s > kAsFast * plans.front().step_s;
+  const auto as_fast = std::find_if(plans.begin(), plans.end(), [&](const ServerPlan& each) {
+    return each.step_s > kAsFast * plans.front().step_s;
   });
   std::stable_sort(plans.begin(), as_fast, [](const ServerPlan& a, const ServerPlan& b) {
     return a.servers < b.servers;
