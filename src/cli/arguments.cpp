@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kColumns = 100;  // where nothing says how wide the reader's page is
 
-// The defaults are for tests and benchmarks: a user whose file says neither has named the wrong
-// file, or lost what was in it.
+// The defaults are for tests and benchmarks. A user whose file sets neither key has named the wrong
+// file, or has lost the contents of the right one.
 void require_task(const Job& job, const std::string& file) {
   for (const char* key : {"task.data", "task.model"})
     if (!job.places.contains(key))

@@ -16,8 +16,8 @@ namespace tutti {
 // may make it: load_job() would take the default job.
 const std::string& job_file(const std::string& name);
 
-// The job file, on the cluster that was asked for, with the settings given. What they made
-// meaningless is told, unless standard error is for a program to read.
+// Loads the job file with the cluster and the settings of the options. Warns about settings that
+// these made meaningless, unless standard error is for a program to read.
 enum class Notes { kTold, kKept };
 Job job_of(const JobOptions& options, Notes notes = Notes::kTold);
 

@@ -1,5 +1,5 @@
-// `tutti bench overhead`: what a pass over a batch costs whatever its size, and each of its layers.
-// The defaults of cluster.step_overhead and cluster.layer_overhead are rounded from what it found.
+// `tutti bench overhead` measures the fixed cost of a pass over a batch and of each layer in it.
+// The defaults of cluster.step_overhead and cluster.layer_overhead are its results, rounded.
 //
 // Each model is timed as `tutti advise` times it. Its overheads are scaled by the reference kernel
 // to the core that they are declared for, so that figures of different machines can be compared.
@@ -43,19 +43,19 @@ struct OverheadFigures {
   size_t parameters = 0, layers = 0;
   std::vector<double> fixed_s, error, share;
 
-  double runs() const { return 2 * static_cast<double>(layers); }  // of layers, in a gradient
+  double runs() const { return 2 * static_cast<double>(layers); }  // layer calls in a gradient
 
   void add(const ModelCost& cost, const Job& job) {
     const double here_s = cost.step_s + runs() * cost.layer_s;
-    // At the speed that overheads are declared for.
+    // Overheads are declared for a core of the reference speed.
     fixed_s.push_back(here_s * cost.reference_flops / kReferenceFlops);
     error.push_back(cost.error);
     share.push_back(here_s / (here_s + static_cast<double>(job.task.global_batch) * cost.sample_s));
   }
 };
 
-// Two numbers for all models, as a cluster declares them: by least squares of the relative errors.
-// A model whose samples take so long that nothing else can be seen has no say.
+// Finds the two numbers that fit all models best, by least squares of the relative errors, because
+// a cluster declares one pair for all. A model whose samples hide its fixed cost is left out.
 PassCosts common_costs(const std::vector<OverheadFigures>& all) {
   std::vector<TimedPass> passes;
   for (const OverheadFigures& figures : all)

@@ -51,7 +51,7 @@ struct AdviseCliOptions : CommonOptions {
   int seeds = 0;
   bool quick = false;
   bool declared = false;
-  std::string out;  // the job that it hands on
+  std::string out;  // where to write the recommended job
 };
 
 struct ReportOptions : CommonOptions {

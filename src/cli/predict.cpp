@@ -26,7 +26,7 @@ namespace tutti {
 namespace {
 
 constexpr size_t kBatch = 250;
-// With more classes the rows get too long to read: only that of the prediction is told.
+// Rows with more classes are too long to read: they show the probability of the prediction only.
 constexpr size_t kMostProbabilities = 20;
 
 struct Predictions {
@@ -88,8 +88,8 @@ class PredictProgress {
       std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
 };
 
-// softmax(scores): what the model was trained to tell as probabilities. The largest score is
-// subtracted first, so that no exponential overflows.
+// Returns softmax(scores), the probabilities that the model was trained to give. The largest score
+// is subtracted first, so that no exponential overflows.
 std::vector<double> probabilities_of(std::span<const float> scores) {
   const float highest = *std::max_element(scores.begin(), scores.end());
   std::vector<double> result;
@@ -112,7 +112,7 @@ class PredictionTable {
         positions_(static_cast<size_t>(architecture.positions)),
         names_(data.dataset->class_names()) {}
 
-  // With `by`, the name of a column for who answered.
+  // The header has a column named `by`, for who answered each sample, unless `by` is empty.
   std::string header(const std::string& by = "") const {
     if (!classify_) return labelled_ ? "sample,prediction,target\n" : "sample,prediction\n";
     std::string text = "sample,prediction,probability";
@@ -122,7 +122,7 @@ class PredictionTable {
     return text + "\n";
   }
 
-  // Of sample `i` of the batch; of a sequence what follows its end.
+  // The row of sample `i` of the batch. The prediction for a sequence is what follows its end.
   std::string row(const Batch& batch, size_t i, std::span<const float> scores,
                   const std::string& by = "") const {
     const size_t last = (i + 1) * positions_ - 1;
@@ -175,7 +175,8 @@ Predictions predict_all(Model& model, const PredictionData& data, std::span<cons
   return result;
 }
 
-// The same for a run that answers by more than its model: with who answered.
+// Predicts like the function above, for a run that needs more than its model to answer. Each row
+// also says who answered.
 Predictions answer_all(Answerer& answerer, const Architecture& architecture,
                        const PredictionData& data, std::span<const uint32_t> samples,
                        PredictProgress& progress) {
@@ -211,7 +212,7 @@ struct Samples {
   std::vector<uint32_t> numbers;
 };
 
-// The new samples that were asked for, or those that the run kept for its test.
+// Returns the new samples that were asked for, or else the test samples of the run.
 Samples samples_for(const PredictOptions& options, const TrainedRun& run) {
   if (options.data.empty()) {
     Data data = training_data(run);

@@ -16,10 +16,10 @@
 namespace tutti {
 namespace {
 
-// What a process that was killed had started holds the lock until it has noticed.
+// Children of a killed process keep its lock until they notice that it is gone.
 constexpr auto kOthersEnd = std::chrono::milliseconds(1000);
 
-// False: somebody else has it.
+// Returns false when somebody else holds the lock.
 bool take_lock(int folder) {
   const auto end = std::chrono::steady_clock::now() + kOthersEnd;
   while (flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

@@ -1,5 +1,6 @@
-// A folder that one process at a time works in. The system forgets the lock when its holder, and
-// what the holder started, have ended, however that was: a lock of a dead process is no obstacle.
+// A lock on a folder that one process at a time works in. The system releases it when its holder
+// and the children of the holder have ended, for whatever reason, so a dead process never blocks
+// others.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@ namespace tutti {
 
 class FolderLock {
  public:
-  FolderLock() = default;  // of no folder
-  // Throws ConfigError naming --out when somebody else is at work in the folder, or when it cannot
-  // be opened. A file system that knows no locks is used without.
+  FolderLock() = default;  // locks no folder
+  // Throws ConfigError naming --out when somebody else works in the folder, or when it cannot be
+  // opened. On a file system without locks nothing is locked.
   explicit FolderLock(const std::string& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;

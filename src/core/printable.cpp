@@ -9,7 +9,7 @@ namespace {
 
 bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
 
-// Some terminals obey U+0080 to U+009F like escapes, in UTF-8 or as single bytes.
+// Some terminals treat U+0080 to U+009F as escapes, in UTF-8 or as single bytes.
 bool is_second_control(unsigned char byte) { return byte >= 0x80 && byte <= 0x9f; }
 
 bool continues(unsigned char byte) { return (byte & 0xc0) == 0x80; }

@@ -1,4 +1,4 @@
-// Text from elsewhere, made safe to print: of another process or machine, or of a file.
+// Text from another process, another machine or a file, made safe to print.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 
 namespace tutti {
 
-// Control characters, with which a terminal is told what to do, become visible: "\\x1b[31m". Ends
-// of lines and tabs stay, and letters of all languages.
+// Makes control characters visible ("\\x1b[31m"), because a terminal would obey them. Line ends,
+// tabs and letters of all languages stay as they are.
 std::string printable(std::string_view text);
 
-// Whether there is none in it, ends of lines and tabs included: a name is one line.
+// Returns whether the text has no control characters. Line ends and tabs count too, because a name
+// is one line.
 bool is_one_line(std::string_view text);
 
 }  // namespace tutti

@@ -15,17 +15,17 @@
 
 namespace tutti {
 
-// A disk that is full or broken: no mistake of a job or a command line, so the program ends with
-// another exit code than for a path that cannot be used.
+// Reports a disk that is full or broken. That is not a mistake in a job or on a command line, so
+// the program ends with another exit code than for a path that cannot be used.
 class DiskError : public DataError {
  public:
   using DataError::DataError;
 };
 
-// Throws DiskError or, where the path is at fault, DataError; with the reason, an errno.
+// Throws DataError when the path is at fault, else DiskError. The reason is an errno.
 [[noreturn]] void throw_unwritable(const std::string& path, int reason);
 
-// All of these throw as throw_unwritable() does.
+// The functions and classes below throw as throw_unwritable() does.
 class WholeFile {
  public:
   explicit WholeFile(std::string path);

@@ -20,8 +20,8 @@ bool is_table(const DataConfig& c) { return c.kind == "csv" || is_sparse_or_fann
 
 bool has_numbers(const DataConfig& c) { return is_table(c) || c.kind == "series"; }
 
-// Numbers in files have units, and gradients follow the largest: who wants them as they are says
-// so. Zeros that a file leaves out would not be zeros any more, so sparse files are left alone.
+// Numbers in files have units, and gradients follow the largest number, so standardising is the
+// default. Sparse files are left alone, because their omitted zeros would not stay zero.
 bool standardises(const DataConfig& c) {
   return has_numbers(c) && c.standardise.value_or(c.kind != "libsvm");
 }
@@ -34,10 +34,10 @@ void visit_standardise(Visitor& v, DataConfig& c) {
           c.kind == "libsvm"
               ? "give each feature mean 0 and deviation 1, which makes sparse samples dense"
               : "give each feature mean 0 and deviation 1, measured on the training samples");
-  if (value != preset) c.standardise = value;  // what is as the kind has it follows the kind
+  if (value != preset) c.standardise = value;  // unset, it follows the default of the kind
 }
 
-// What is seen of the features as they are in the file. Sparse samples are not made dense for that.
+// Describes the features as they are in the file. Sparse samples are not made dense for that.
 std::optional<FeatureSpread> look_at(const Source& source, const Splits& splits,
                                      const DataConfig& c) {
   constexpr int64_t kMostLookedAt = 1 << 20;

@@ -14,7 +14,8 @@ class ClassTexts {
   void add(const std::string& text);  // the class of the next sample
   // In numeric order when all texts are numbers, else in that of their bytes.
   Answers answers() const;
-  // Numbered as these names are, whichever of them occur. Throws DataError for any other.
+  // Numbers the classes as `names` does, even if some do not occur. Throws DataError for a class
+  // that `names` lacks.
   Answers answers_among(const std::vector<std::string>& names, const std::string& path) const;
 
  private:

@@ -49,8 +49,8 @@ class Dataset {
   virtual std::shared_ptr<const Dataset> with_sparse_rows() const { return nullptr; }
   // Values of a sample that are not zero, on average; 0: not known.
   virtual double values_per_sample() const { return 0; }
-  // Hands over all that samples and answers are made of, as bytes, in an order that is the same for
-  // equal data: what is kept in memory where that is less than what is gathered.
+  // Visits the bytes of all samples and answers, in an order that is the same for equal data. A
+  // data set may visit its own compact form instead of gathered batches.
   virtual void visit_contents(const VisitBytes& visit) const;
   // What the classes are called, in the order of their numbers.
   virtual std::vector<std::string> class_names() const {
@@ -58,8 +58,8 @@ class Dataset {
     for (int64_t i = 0; i < classes(); ++i) names.push_back(std::to_string(i));
     return names;
   }
-  // What the features are called, of data that numbers names by what occurs in it (the users and
-  // items of ratings). Empty: their numbers are those of the file.
+  // Returns the names of the features, for data that numbers names as they occur (the users and
+  // items of ratings). Empty when the features keep the numbers of the file.
   virtual std::vector<std::string> column_names() const { return {}; }
 };
 
@@ -67,18 +67,18 @@ struct Splits {
   std::vector<uint32_t> train, validation, test;
 };
 
-// What the features in a file are like, over the samples that are trained on.
+// Describes the features in a file, over the training samples.
 struct FeatureSpread {
   size_t count = 0;            // numbers in a sample
-  double least = 0, most = 0;  // of all their values
-  double ratio = 1;            // of the largest deviation of a feature to the smallest
-  bool standardised = false;   // then what is trained on is not like that
+  double least = 0, most = 0;  // over all features
+  double ratio = 1;            // largest deviation of a feature / smallest
+  bool standardised = false;   // the model is trained on standardised values instead
 };
 
 struct Data {
   std::shared_ptr<const Dataset> dataset;
   Splits splits;
-  std::optional<FeatureSpread> spread = {};  // of features that are numbers in a file
+  std::optional<FeatureSpread> spread = {};  // for features that are numbers in a file
 };
 
 // [task] data = "fashion-mnist", or a table with a kind and these settings.
@@ -93,8 +93,8 @@ struct DataConfig {
   std::string header = "auto";  // csv: whether the first line names the columns: auto | yes | no
   std::string columns;      // series: the columns that predict, by name; default the label's
   bool regression = false;  // csv, libsvm, fann: the label is a number to predict, not a class
-  // csv, libsvm, fann, series: features by their mean and deviation. Empty: the default of the
-  // kind, which is no for libsvm alone: there it would fill what is sparse.
+  // csv, libsvm, fann, series: whether to standardise features. Empty means the default of the
+  // kind: true for all but libsvm, where it would make sparse samples dense.
   std::optional<bool> standardise;
   int64_t context = 8;      // text: characters that predict the next; tokens: characters in a
                             // sample; series: rows that predict

@@ -1,5 +1,5 @@
-// What must be known of the data that a model was trained on to read other samples as the model
-// takes them. A run keeps it, so that it predicts without its training data.
+// Describes the training data of a model well enough to read other samples in the same way. A run
+// keeps it, so that it predicts without its training data.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 namespace tutti {
 
 struct DataDescription {
-  std::string kind;  // of DataConfig
+  std::string kind;  // as in DataConfig
   std::vector<int64_t> sample_shape;
-  int64_t classes = 0;                   // 0: numbers are predicted
-  std::vector<std::string> class_names;  // in the order of their numbers
+  int64_t classes = 0;                   // 0 when numbers are predicted
+  std::vector<std::string> class_names;  // by class number
   int64_t answers_per_sample = 1;
-  std::vector<FeatureScale> features;  // with `standardise`; empty: they stay as they are
-  Scaling bytes;                       // of kinds whose files hold bytes
-  std::vector<std::string> columns;    // of kinds that number names; empty: they are numbers
+  std::vector<FeatureScale> features;  // empty when not standardised
+  Scaling bytes;                       // for kinds whose files hold bytes
+  std::vector<std::string> columns;    // names that became features; else empty
 
   bool operator==(const DataDescription&) const = default;
 };

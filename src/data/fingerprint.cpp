@@ -9,12 +9,12 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kSamplesAtOnce = 256;  // samples at a time
+constexpr size_t kSamplesAtOnce = 256;  // gathered per batch
 
 class Digest {
  public:
   Digest() { crypto_generichash_init(&state_, nullptr, 0, kBytes); }
-  // With its length, so that what moves from one part to the next changes the result.
+  // The length is hashed too, so that moving bytes from one part to the next changes the result.
   void add(std::span<const std::byte> bytes) {
     const uint64_t size = bytes.size();
     update(&size, sizeof size);

@@ -1,5 +1,5 @@
-// Fingerprints of data: equal for equal samples, answers and splits, however they were read. A run
-// keeps them so that figures of different tasks are never taken for those of one.
+// Fingerprints of data, equal for equal samples, answers and splits in whatever way they were read.
+// A run keeps them so that figures of different tasks are never mixed up.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tutti {
 
-// 32 hexadecimal digits each (BLAKE2b). The first reads all samples once, which for Fashion-MNIST
-// takes a twentieth of a second.
+// Each fingerprint is 32 hexadecimal digits (BLAKE2b). The first one reads all samples once, which
+// takes a twentieth of a second for Fashion-MNIST.
 std::string contents_fingerprint(const Dataset& dataset);
 std::string split_fingerprint(const Splits& splits);
 std::string text_fingerprint(std::string_view text);
-// Of both, for who asks whether two machines read the same.
+// Covers contents and split, to tell whether two machines read the same data.
 std::string fingerprint(const Data& data);
 
 }  // namespace tutti

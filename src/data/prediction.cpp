@@ -158,8 +158,8 @@ PredictionData read_rows(const DataConfig& config, const std::string& path,
           columns.labelled};
 }
 
-// A file of the kind that the model was trained on, read by the same reader. Of libsvm and fann a
-// class, and a feature, need not occur in it.
+// The file has the kind of the training data and is read by the same reader. A libsvm or fann file
+// need not contain every class and feature.
 PredictionData read_again(const DataConfig& config, const std::string& path,
                           const DataDescription& trained_on) {
   DataConfig c = config;

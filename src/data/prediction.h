@@ -10,9 +10,9 @@ struct PredictionData {
   bool labelled = false;  // the answers in it are real, so quality can be measured
 };
 
-// Reads `path` as the same kind of data as `config`, with the classes, names and scales of what the
-// model was trained on. A CSV file may leave out the label column, ratings the rating; IDX images
-// may come without `labels_path`.
+// Reads `path` as the kind of data in `config`, with the classes, names and scales of the training
+// data. A CSV file may leave out the label column, and ratings the rating. IDX images may come
+// without `labels_path`.
 PredictionData load_for_prediction(const DataConfig& config, const std::string& path,
                                    const std::string& labels_path,
                                    const DataDescription& trained_on);

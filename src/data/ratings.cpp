@@ -31,7 +31,7 @@ std::string_view take_field(std::string_view& text) {
   return field;
 }
 
-// Numbers names in the order of their appearance, users and items apart.
+// Numbers names in the order of their appearance, separately for users and items.
 class Names {
  public:
   uint32_t number_of(std::string_view name) {
@@ -47,7 +47,7 @@ class Names {
 
  private:
   std::unordered_map<std::string, uint32_t> numbers_;
-  std::vector<const std::string*> order_;  // a map's keys stay where they are
+  std::vector<const std::string*> order_;  // pointers to keys of a map stay valid
 };
 
 constexpr const char* kUser = "user ";
@@ -58,7 +58,7 @@ struct Rating {
   std::optional<double> value;
 };
 
-// Calls visit(rating, lines) for each line that is none of names.
+// Calls visit(rating, lines) for each line except a header of column names.
 template <class Visit>
 void for_each_rating(const std::string& path, bool may_lack_value, Visit visit) {
   TextLines lines(path);
@@ -68,7 +68,7 @@ void for_each_rating(const std::string& path, bool may_lack_value, Visit visit) 
     if (fields[0].empty()) continue;
     const auto rating = number_in(fields[2]);
     const bool lacks = may_lack_value && fields[2].empty() && !fields[1].empty();
-    if (!rating && !lacks && lines.line() == 1) continue;  // the names of the columns
+    if (!rating && !lacks && lines.line() == 1) continue;  // a header
     if (!rating && !lacks)
       throw DataError(fmt::format("{}a rating is `user item rating`, and {} is not a number",
                                   lines.place(), in_quotes(fields[2])));

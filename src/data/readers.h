@@ -14,8 +14,8 @@ struct Source {
 };
 
 // `path` in the settings is already complete: load_data has put the base directory before it.
-// `classes`, where it is given, are those of other samples, for prediction; else they are numbered
-// by what occurs.
+// `classes`, if given, are those of the training data, for prediction. Otherwise classes are
+// numbered as they occur.
 using ClassNames = std::vector<std::string>;
 Source read_libsvm(const DataConfig& config, const ClassNames* classes = nullptr);
 Source read_fann(const DataConfig& config, const ClassNames* classes = nullptr);
@@ -27,8 +27,8 @@ Source read_series(const DataConfig& config);
 Source read_text(const DataConfig& config);
 Source read_tokens(const DataConfig& config);
 Source read_cifar10(const DataConfig& config);
-// With the users and items of other ratings (their column names), for prediction. `rated` is
-// false, and the targets are 0, when no line has a rating.
+// Reads ratings for prediction, with the users and items of the training data (its column names).
+// `rated` is false, and the targets are 0, when no line has a rating.
 std::shared_ptr<const Dataset> read_ratings_like(const DataConfig& config,
                                                  const std::vector<std::string>& columns,
                                                  bool& rated);

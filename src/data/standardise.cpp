@@ -65,7 +65,7 @@ void for_each_value(const Dataset& dataset, std::span<const uint32_t> samples, V
   }
 }
 
-// Of the largest scale to the smallest of features that vary.
+// Returns the ratio of the largest scale to the smallest, over the features that vary.
 double ratio_of(const std::vector<double>& scales) {
   double least = kInfinity, most = 0;
   for (const double scale : scales) {

@@ -1,4 +1,4 @@
-// Features with mean 0 and deviation 1, and what they are like before.
+// Scales features to mean 0 and deviation 1, and describes what they were like before.
 #pragma once
 
 #include <span>
@@ -17,29 +17,30 @@ struct FeatureScale {
 };
 
 struct Moments {
-  std::vector<double> means, deviations;  // of each feature; a deviation of 0: it never changes
-  double least = 0, most = 0;             // of all values
+  std::vector<double> means, deviations;  // per feature; the deviation of a constant is 0
+  double least = 0, most = 0;             // over all features
 };
-// Over `samples`, those that are trained on: nothing of the others may leak in.
+// Measures the training samples only: nothing may leak in from the others.
 Moments moments_of(const Dataset& dataset, std::span<const uint32_t> samples);
 
-// Shifts and scales each feature by its mean and deviation. Features that never change become 0.
+// Shifts and scales each feature to mean 0 and deviation 1. Features that never change become 0.
 std::shared_ptr<const Dataset> standardised(std::shared_ptr<const Dataset> dataset,
                                             const Moments& moments);
 
 FeatureSpread spread_of(const Moments& moments);
-// Of samples gathered as rows: a feature's scale is its largest value, since one that is seldom
-// there would have a small deviation whatever its values are.
+// Measures samples that are gathered as rows. The scale of a feature is its largest value: a rare
+// feature would have a small deviation whatever its values are.
 FeatureSpread spread_of_rows(const Dataset& dataset, std::span<const uint32_t> samples);
 
-// "12 numbers from 0.001 to 54000, standardised".
+// Returns a text such as "12 numbers from 0.001 to 54000, standardised".
 std::string spread_text(const FeatureSpread& spread);
-// Whether features that are used as they are differ so much that training stays at chance.
+// Returns whether unscaled features differ so much that training would stay at chance.
 bool differ_in_scale(const FeatureSpread& spread);
 
-// Those of a data set that standardised() made; none of any other.
+// Returns the scales of a data set that standardised() made; empty for any other.
 std::vector<FeatureScale> feature_scales(const Dataset& dataset);
-// The same shifts and scales, one for each feature, for other samples. Without any: as they are.
+// Applies these shifts and scales, one for each feature, to other samples. Without any the samples
+// stay as they are.
 std::shared_ptr<const Dataset> standardised_by(std::vector<FeatureScale> features,
                                                std::shared_ptr<const Dataset> dataset);
 

@@ -17,7 +17,7 @@ struct Answers {
 // The answers of these samples, into `batch`.
 void gather_answers(const Answers& answers, std::span<const uint32_t> samples, Batch& batch);
 
-// All of them, as Dataset::visit_contents hands them over.
+// Visits all answers, for Dataset::visit_contents.
 void visit_answers(const Answers& answers, const VisitBytes& visit);
 
 // `column_names`, where there are any, are those of the features.

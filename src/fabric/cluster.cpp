@@ -211,7 +211,7 @@ void yield_machines(ClusterConfig& c, int64_t workers) {
   const std::vector<StragglerConfig> stragglers = c.stragglers;
   const std::vector<FaultConfig> faults = c.faults;
   shrink_cluster(c, workers);
-  if (c.nodes_per_host > 1) return;  // ranks would mean other machines
+  if (c.nodes_per_host > 1) return;  // the ranks would name other machines
   c.stragglers = stragglers;
   c.faults = faults;
 }

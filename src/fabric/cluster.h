@@ -49,8 +49,8 @@ struct ClusterConfig {
   // The rest describes a virtual cluster.
   double speed_flops = 20e9;          // of one core
   std::vector<double> speed_factors;  // per node, relative to `speed`; empty: all 1
-  // What a pass over a batch takes before its first sample counts, and each of its layers, forward
-  // or backward, for calls and small allocations: at the reference speed, of one thread. The
+  // The fixed time of a pass over a batch, and of each layer in it, forward or backward. It is
+  // spent on calls and small allocations and counts for one thread at the reference speed. The
   // defaults are what `tutti bench overhead` found (docs/definitions.md).
   double step_overhead_s = 10e-6;
   double layer_overhead_s = 5e-6;
@@ -82,8 +82,8 @@ void validate_cluster(const ClusterConfig& config, int64_t nodes);
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
 
-// Leaves the first `workers` nodes to be workers: the machines of the others are for the nodes that
-// a strategy has besides them. Where every node has a machine, a straggler stays what it is.
+// Keeps the first `workers` nodes as workers. The machines of the others go to the nodes that a
+// strategy has besides its workers, so with one node per machine stragglers and faults stay.
 void yield_machines(ClusterConfig& config, int64_t workers);
 
 // What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
@@ -91,8 +91,8 @@ double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
 int64_t most_threads(const ClusterConfig& config);            // of any worker
 double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
-// Seconds that it takes to begin so many passes over a batch and to call so many layers. A core
-// that is half as fast takes twice as long, threads do not help.
+// Returns the seconds that beginning so many passes over a batch and calling so many layers takes.
+// A core that is half as fast takes twice as long. More threads do not help.
 double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
 double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 

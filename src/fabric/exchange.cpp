@@ -5,7 +5,7 @@
 namespace tutti {
 namespace {
 
-// Who waits for several peers, or for anybody, can blame none of them.
+// A node that waits for several peers, or for any, cannot tell which one is late.
 std::string name_of(Rank rank, const char* nobody) {
   return rank == kAnyRank ? nobody : fmt::format("rank {}", rank);
 }
@@ -22,7 +22,7 @@ void throw_not_done(const Node& node, const Completion& completion) {
           fmt::format("lost {} while waiting for {}", name_of(completion.peer, "a peer"), what));
     case State::kTimedOut:
       throw FabricError(Kind::kTimedOut, completion.peer,
-                        completion.peer == kAnyRank  // of several waits, none of which ended
+                        completion.peer == kAnyRank  // several waits, and none ended
                             ? fmt::format("no rank sent anything for {} s; if they are only slow, "
                                           "raise cluster.timeout",
                                           node.timeout_s())

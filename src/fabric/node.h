@@ -141,8 +141,8 @@ class Endpoint {
   virtual std::vector<uint64_t> bytes_by_peer() const = 0;
 };
 
-// What a computation costs: floating-point operations, bytes of memory moved, and what it takes to
-// begin: passes over a batch, and layers that such a pass runs, forward or backward.
+// Counts what a computation costs: floating-point operations, bytes of memory moved, passes over a
+// batch that it begins, and layers that these passes run, forward or backward.
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
@@ -165,11 +165,12 @@ class Clock {
   virtual void begin_chunk() = 0;
   virtual double load() const = 0;    // CPU occupancy of this node since its start, 0 to 1
   virtual double busy_s() const = 0;  // CPU seconds of this node, measured or simulated
-  // Seconds that have passed because this node looked whether something has arrived: in a
-  // simulation looking takes time, whatever the node is doing besides.
+  // Returns the seconds that this node has spent polling for messages. In a simulation polling
+  // takes time, whatever else the node is doing.
   virtual double polled_s() const { return 0; }
   virtual bool simulated() const = 0;
-  // Joules of all simulated hosts and links until now; negative: nobody simulates them.
+  // Returns the joules of all simulated hosts and links until now; negative when nothing is
+  // simulated.
   virtual double cluster_joules() const { return -1; }
   // True when only costs count: buffers are never read or written, payloads do not travel, but for
   // those of purpose kControl.

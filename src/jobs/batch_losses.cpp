@@ -20,7 +20,7 @@ std::vector<double> batch_losses(const std::vector<NodeReport>& nodes) {
       samples.resize(node.losses.size());
     }
     for (size_t i = 0; i < node.losses.size(); ++i) {
-      if (node.shares[i] == 0) continue;  // its loss is that of no sample
+      if (node.shares[i] == 0) continue;  // it had no sample in this step
       sums[i] += node.losses[i] * static_cast<double>(node.shares[i]);
       samples[i] += node.shares[i];
     }
@@ -42,7 +42,7 @@ void write_batch_losses(const std::string& folder, const std::vector<NodeReport>
     const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end;
-    // step,time_s,loss,rate,samples below a line of names
+    // The columns are step,time_s,loss,rate,samples, below a header.
     const size_t time = line.find(','), loss = line.find(',', time + 1);
     const size_t rate = loss == line.npos ? loss : line.find(',', loss + 1);
     if (row++ == 0 || rate == line.npos || row - 2 >= losses.size() || std::isnan(losses[row - 2]))

@@ -1,6 +1,6 @@
-// The training loss of whole batches. Rank 0 writes series.csv while a run goes on, with the loss
-// of its own share: that is smaller, and its loss noisier, the more workers there are. Where all
-// workers take a step together, their reports say what the others' shares had.
+// The training loss of whole batches. During a run rank 0 writes series.csv with the loss of its
+// own share, which gets smaller, and its loss noisier, the more workers there are. When all workers
+// take each step together, their reports have the losses of the other shares.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace tutti {
 
-// Of each step: the mean over the samples of all nodes that reported it. Not a number where no node
-// has a share of its own, and all know the same loss.
+// Returns for each step the mean loss over the samples of all nodes that reported it. The value is
+// NaN for steps in which all nodes know the same loss and none has a share of its own.
 std::vector<double> batch_losses(const std::vector<NodeReport>& nodes);
 
-// Puts them in the place of rank 0's in series.csv of this run folder. Throws DataError.
+// Replaces the losses of rank 0 in series.csv of this run folder. Throws DataError.
 void write_batch_losses(const std::string& folder, const std::vector<NodeReport>& nodes);
 
 }  // namespace tutti

@@ -17,9 +17,9 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostDimensions = 4;
-constexpr int64_t kMostValues = int64_t{1} << 53;  // what a number in JSON counts exactly
+constexpr int64_t kMostValues = int64_t{1} << 53;  // a number in JSON counts exactly up to here
 
-// What is JSON, but cannot be the description of any data.
+// Reports valid JSON that cannot describe any data.
 struct Impossible {
   std::string problem;
 };
@@ -31,7 +31,7 @@ struct Impossible {
                   path, problem));
 }
 
-// A name need not be UTF-8, a text in JSON must: the bytes of another one are written as numbers.
+// JSON needs UTF-8, but names may hold any bytes. Other names are written as lists of numbers.
 json json_of(const std::vector<std::string>& names) {
   json result = json::array();
   for (const std::string& name : names) {
@@ -105,7 +105,7 @@ RunData run_data_in(const json& j) {
   return data;
 }
 
-// What others rely on, so that nothing is computed from sizes that cannot be.
+// Callers compute with these sizes, so impossible ones are refused here.
 void check_sizes(const RunData& data) {
   const DataDescription& d = data.description;
   int64_t elements = 1;
@@ -135,7 +135,7 @@ std::string data_file_of(const std::string& folder) { return folder + "/data.jso
 RunData run_data(const Job& job, const Prepared& prepared, const std::string& task) {
   const json identity = json::parse(task);
   const Dataset& dataset = *prepared.data.dataset;
-  // For synthetic data the identity has the settings in the place of the samples.
+  // For synthetic data the identity holds the settings, not a fingerprint of the samples.
   const bool synthetic = job.task.data.kind.starts_with("synthetic-");
   return {.description = describe(job.task.data, dataset),
           .metric = identity.at("metric"),

@@ -1,5 +1,5 @@
-// data.json of a run folder: what the run was trained on, as far as it takes to predict with it.
-// With it a run needs its training data no more; a file of another content is noticed.
+// data.json of a run folder describes the training data as far as predictions need it. So a run can
+// predict without that data, and a file with other contents is noticed.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,21 @@ struct RunData {
   DataDescription description;
   std::string metric;           // accuracy | mse
   std::string contents, split;  // fingerprints of the samples and of how they were split
-  std::string task;             // the fingerprint in task_identity()
+  std::string task;             // the fingerprint of task_identity()
 
   bool operator==(const RunData&) const = default;
 };
 
 std::string data_file_of(const std::string& folder);
-// `task` is what task_identity() says of the job, as JSON.
+// `task` is the JSON text of task_identity() for this job.
 RunData run_data(const Job& job, const Prepared& prepared, const std::string& task);
 
 void save_run_data(const std::string& folder, const RunData& data);
-// Nothing where there is no such file: the run is of an older version. Throws DataError when the
-// file is damaged, was edited, or is of a newer version.
+// Returns nothing when the file does not exist: an older version wrote the run. Throws DataError
+// when the file is damaged, was edited, or comes from a newer version.
 std::optional<RunData> load_run_data(const std::string& folder);
 
-// Throws DataError, naming the files of the job, unless `data` is what the run was trained on.
+// Throws DataError, naming the files of the job, unless the run was trained on `data`.
 void require_same_data(const RunData& trained_on, const Job& job, const Data& data);
 
 }  // namespace tutti

@@ -11,14 +11,14 @@ namespace tutti {
 class Diary {
  public:
   Diary(const Stage& stage, const std::string& metric);
-  void step(const StepRow& own);  // counted from where this run begins
+  void step(const StepRow& own);  // counted from the beginning of this run
   void evaluation(const EvaluationRow& row);
   void end();
 
  private:
   Progress progress_;
-  double data_s_;  // the files count as the record does, the clock of the nodes starts after it
-  int64_t steps_before_;                           // of the run that this one goes on from
+  double data_s_;  // added to times in files: the clock of the nodes starts after reading
+  int64_t steps_before_;                           // of the run that this one resumes
   std::optional<AppendFile> steps_, evaluations_;  // of runs that keep files
 };
 

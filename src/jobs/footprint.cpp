@@ -12,8 +12,8 @@ constexpr double kJoulesPerKwh = 3.6e6;
 }  // namespace
 
 const std::vector<GridIntensity>& grid_intensities() {
-  // Yearly means, 2023. The world's is no mean of that year: CodeCarbon takes 475 where it does not
-  // know the place, and so do we.
+  // These are yearly means of 2023, except for the world: 475 is what CodeCarbon assumes for an
+  // unknown place.
   static const std::vector<GridIntensity> table = {
       {"world", 475}, {"CHN", 582}, {"DEU", 381}, {"FRA", 56}, {"GBR", 238},
       {"IND", 713},   {"NOR", 30},  {"POL", 662}, {"SWE", 41}, {"USA", 369}};

@@ -201,7 +201,7 @@ Architecture trained_architecture(const Job& job, const Dataset& dataset) {
 }
 
 void settle(Job& job, const Architecture& architecture, size_t samples) {
-  Job copy;  // of the strategy alone: other copies of the job may share the one it has
+  Job copy;  // holds the strategy only: copies of the job may share the original
   copy.strategy_kind = job.strategy_kind;
   copy.strategy = job.strategy;
   job.strategy = with_settings(copy, {}).strategy;

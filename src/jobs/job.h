@@ -27,7 +27,7 @@ struct Job {
   std::vector<Job> compare;
   // Where each setting was given, "job.toml:12" or "command line"; "" is the job as a whole.
   std::map<std::string, std::string> places;
-  // What to tell of the file's settings that a kind set on the command line does not have.
+  // Messages about settings of the file that do not exist for a kind set on the command line.
   std::vector<std::string> dropped;
 };
 
@@ -66,16 +66,17 @@ struct Prepared {
   Data data;
   Architecture architecture;
 };
-// What was seen and done of features that are numbers in a file, and what to do where they differ
-// too much; "" of other data.
+// Describes features that are numbers in a file, and says what to do when their scales differ too
+// much. Returns "" for other data.
 std::string features_text(const Data& data);
-// The layers that are trained: those of task.model on this data, as the strategy arranges them.
+// Returns the layers that are trained: those of task.model on this data, as the strategy arranges
+// them.
 Architecture trained_architecture(const Job& job, const Dataset& dataset);
 // Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
 // and the key at fault.
 Prepared prepare(const Job& job);
-// Decides which nodes there are where the job leaves that to the planner (servers = "auto"): then
-// the job says what runs. Nothing changes where nothing is open.
+// Decides which nodes there are when the job leaves that to the planner (servers = "auto"), so that
+// the job then says what runs. Changes nothing when nothing is left open.
 void settle(Job& job, const Architecture& architecture, size_t samples);
 // Throws ConfigError, with the numbers, when a worker needs more memory than the nodes of a virtual
 // cluster have.

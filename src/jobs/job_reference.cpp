@@ -165,7 +165,7 @@ class ReferenceWriter : public Visitor {
   // The same by whole names, with those of the tables around; and what was seen with which.
   std::vector<std::pair<std::string, std::string>> taken_;
   std::map<std::string, std::map<std::string, std::set<std::string>>> seen_with_;
-  // Those of each choice, with whatever choices around it.
+  // The alternatives of each choice, with any choices around it.
   std::map<std::string, std::set<std::string>> alternatives_;
 };
 

@@ -1,4 +1,4 @@
-// What a run has kept to answer new samples with, where that is more than the parameters.
+// Loads what a run has kept to answer new samples when its parameters alone are not enough.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace tutti {
 
-// Of the run in this folder, with a model that has its parameters. Nullptr where the model alone
-// answers. Throws ConfigError where the folder lacks what it takes, and DataError where that is
-// damaged. The model must outlive it.
+// Loads it from the folder of a run, for a model that has the parameters of that run and outlives
+// the result. Returns nullptr when the model alone answers. Throws ConfigError when a file is
+// missing, and DataError when it is damaged.
 std::unique_ptr<Answerer> load_answerer(const std::string& folder, const Job& job, Model& model);
 
 }  // namespace tutti

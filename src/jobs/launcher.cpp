@@ -31,8 +31,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Who failed because a peer was gone that had ended well, like others of its own role, was lost
-// itself: it came back too late.
+// A node that came back too late finds its peers gone. If the peer that it missed and others of its
+// own role ended well, the node counts as lost, not as failed.
 void note_late(std::vector<NodeOutcome>& outcomes, const std::vector<std::string>& roles) {
   using Kind = NodeOutcome::Kind;
   std::set<std::string> done;
@@ -90,7 +90,7 @@ void judge(RunRecord& record, const Job& job) {
 
 void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures) {
   if (figures.joules >= 0) {
-    // As time does, without what is measured after training.
+    // Like the time, the energy leaves out what is measured after training.
     double joules = -1;
     for (const NodeReport& node : record.nodes) joules = std::max(joules, node.cluster_joules);
     record.joules = joules >= 0 ? joules : figures.joules;
@@ -256,7 +256,7 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   add_footprint(record, job);
 }
 
-// What reading the data took.
+// The costs of reading the data.
 struct Reading {
   double seconds = 0, cpu_s = 0, joules = 0;
 };
@@ -285,7 +285,7 @@ RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
     record.chance = 1 / static_cast<double>(std::max<int64_t>(1, prepared.data.dataset->classes()));
   record.validation_samples = prepared.data.splits.validation.size();
   record.unscaled = prepared.data.spread && !prepared.data.spread->standardised;
-  // Before there is a folder: who cannot go on leaves none.
+  // A run that cannot be resumed must fail before its folder is created.
   record.resumed = job.strategy->resumed(
       {job.task, job.cluster, job.optimizer, prepared.architecture}, prepared.data);
   RunFolder folder;  // locked until the record is written
@@ -295,16 +295,16 @@ RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
     write_file(record.folder + "/job.toml", resolved_toml(job));
   }
   const auto start = std::chrono::steady_clock::now();
-  // After the clock of reading has stopped: the record needs it, training does not.
+  // The identity is computed after the clock of reading stopped: only the record needs it.
   if (options.keep_files) record.task = json_text(task_identity(job, prepared));
-  // Beside the parameters, for who predicts with them: a run of costs only has none.
+  // The data is described for predictions. A run with cost_only has no parameters to predict with.
   if (options.keep_files && !job.cluster.cost_only)
     save_run_data(record.folder, run_data(job, prepared, record.task));
   run_nodes(record, job, prepared, options, stop);
   record.wall_s = reading.seconds + seconds_since(start);
   if (!options.keep_files) return record;
   try {
-    write_batch_losses(record.folder, record.nodes);  // first: who sees run.json has all of the run
+    write_batch_losses(record.folder, record.nodes);  // before run.json, which marks a complete run
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
   } catch (const DataError& error) {
     if (record.exit_code == kExitDone) throw;

@@ -19,7 +19,7 @@ struct NodeReport {
   double compute_s = 0, communicate_s = 0, aggregate_s = 0, wait_s = 0;
   double cpu_s = 0;
   double joules = -1;  // of this machine, measured; negative: nothing measures it
-  double cluster_joules = -1;  // of all simulated nodes until this one's training ended
+  double cluster_joules = -1;  // of all simulated nodes until the training of this node ended
   std::string energy_method;
   double peak_memory_bytes = 0;
   double reference_flops = 0;  // speed: of the reference kernel, or declared by the cluster
@@ -27,8 +27,8 @@ struct NodeReport {
   int64_t steps = 0;
   int64_t samples = 0;      // of all workers, as far as this node knows
   int64_t own_samples = 0;  // of this node
-  // Of each step, where all workers take it together: the loss of this node's share of the batch,
-  // and the samples in it.
+  // One entry for each step that all workers take together: the loss of this node's share of the
+  // batch, and the number of samples in that share.
   std::vector<double> losses;
   std::vector<int64_t> shares;
   Freshness freshness;

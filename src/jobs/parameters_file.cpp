@@ -68,7 +68,7 @@ class Reader {
       if (name != "__metadata__") names.push_back(name);
     return names;
   }
-  std::string metadata(const std::string& key) const {  // empty: there is none
+  std::string metadata(const std::string& key) const {  // empty when missing
     const json all = header_.value("__metadata__", json());
     const json text = all.is_object() ? all.value(key, json()) : json();
     return text.is_string() ? text.get<std::string>() : std::string();

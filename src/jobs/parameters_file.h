@@ -20,7 +20,8 @@ void save_parameters(const std::string& path, const Architecture& architecture,
 void load_parameters(const std::string& path, const Architecture& architecture,
                      std::span<float> parameters);
 
-// The same for what a strategy keeps beside them. Throws DataError when the file is damaged.
+// Saves and loads what a strategy keeps beside the parameters. Throws DataError when the file is
+// damaged.
 void save_attachment(const std::string& path, const Attachment& attachment);
 Attachment load_attachment(const std::string& path);
 

@@ -287,7 +287,7 @@ class Participant {
     return quality_of(context, sums, samples.size()).quality;
   }
 
-  // Of training: what is measured after it does not count.
+  // The totals are of training only: what is measured after it does not count.
   void note_totals() {
     report_.cpu_s = node_.clock().busy_s() - busy_before_s_;
     report_.cluster_joules = node_.clock().cluster_joules();
@@ -305,8 +305,8 @@ class Participant {
       if (sent[peer] > 0) report_.links.emplace_back(static_cast<int>(peer), sent[peer]);
   }
 
-  // For the launcher, which makes those of whole batches of them. A node that was started again
-  // counts steps of its own.
+  // The launcher computes the losses of whole batches from these. A restarted node is left out,
+  // because it counts its steps anew.
   void note_losses() {
     if (!is_worker() || stage_.job.cluster.workers == 1 || node_.clock().cost_only()) return;
     if (stage_.job.strategy->taxonomy().timing != "synchronous") return;

@@ -21,10 +21,10 @@ struct Stage {
   ProgressStyle progress = ProgressStyle::kNone;
   int64_t total_steps = 0;
   int64_t total_samples = 0;  // 0: not known
-  Resumed resumed = {};       // what of it another run has done
-  double data_s = 0;          // that reading the data took, where the clock of training counts it
+  Resumed resumed = {};       // what an earlier run has done
+  double data_s = 0;          // of reading, if it counts as training time
   double predicted_memory_bytes = 0;        // of the worker that needs most
-  std::vector<double> memory_by_node = {};  // predicted: what simulated nodes are said to use
+  std::vector<double> memory_by_node = {};  // what simulated nodes report as used
 };
 
 // Returns the node's report as text. A run that ends early throws PartialResult with the report of

@@ -8,7 +8,7 @@
 namespace tutti {
 
 // Memory of the worker that needs most, as its strategy counts it.
-// Of each node, workers first.
+// predicted_memory_by_node() returns the memory of each node instead, workers first.
 std::vector<double> predicted_memory_by_node(const Job& job, const Architecture& architecture,
                                              size_t samples);
 double predicted_memory_bytes(const Job& job, const Architecture& architecture, size_t samples = 0);
@@ -27,7 +27,7 @@ std::optional<Shortage> shortage_of_memory(const Job& job, const Architecture& a
 double machine_memory_bytes();
 
 int64_t predicted_steps(const Job& job, const Data& data);
-// That all these steps take together; 0: it does not follow from the batches.
+// Returns the samples of all these steps; 0 when the batches do not determine it.
 int64_t predicted_samples(const Job& job, const Data& data);
 
 }  // namespace tutti

@@ -65,8 +65,8 @@ Progress::Progress(ProgressStyle style, std::string title, Course course, std::s
   last_.samples = course.samples_before;
 }
 
-// Where workers go at a pace of their own, or steps do without the late ones, the first worker
-// takes more or fewer steps than the run has batches. The samples of all workers tell then.
+// When workers go at their own pace, or steps do without late workers, the first worker takes more
+// or fewer steps than the run has batches. Then the samples of all workers tell the position.
 int64_t Progress::position(const StepRow& row) const {
   if (course_.samples <= 0 || (course_.in_step && row.step <= course_.steps)) return row.step;
   const double share = static_cast<double>(row.samples) / static_cast<double>(course_.samples);

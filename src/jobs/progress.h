@@ -20,11 +20,11 @@ std::optional<size_t> terminal_columns(int fd);
 
 enum class ProgressStyle { kNone, kLines, kLive, kJson };
 
-// How long a run is, and where it begins.
+// The length of a run, and where it begins.
 struct Course {
-  int64_t steps = 0, samples = 0;                // in all; 0 samples: not known
-  int64_t steps_before = 0, samples_before = 0;  // of the run that this one goes on from
-  bool in_step = true;  // what the first worker counts are the steps of the run
+  int64_t steps = 0, samples = 0;                // in total; 0 samples when not known
+  int64_t steps_before = 0, samples_before = 0;  // of the run that this one resumes
+  bool in_step = true;  // the first worker counts the steps of the run
 };
 
 class Progress {
@@ -38,7 +38,7 @@ class Progress {
   void print(const StepRow& row);
   std::string line_of(const StepRow& row, size_t columns) const;
   void print_json(const StepRow& row);
-  // At which of the steps of the run all workers are together.
+  // Returns the step of the run that all workers together have reached.
   int64_t position(const StepRow& row) const;
 
   ProgressStyle style_;

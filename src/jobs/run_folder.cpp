@@ -114,7 +114,7 @@ RunFolder create_run_folder(const std::string& path, const std::string& name) {
                                   "--out where you may write",
                                   folder, failed ? failed.message() : std::strerror(errno)));
   FolderLock lock(folder);
-  refuse_run();  // of whoever had the folder until now
+  refuse_run();  // another process may have finished one before we had the lock
   // Of a run that was killed: what is half written, and logs, which are only ever added to.
   remove_leftovers(folder);
   for (const auto& entry : fs::directory_iterator(folder, failed)) {

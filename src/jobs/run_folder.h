@@ -18,13 +18,13 @@ std::string read_file(const std::string& path);
 // file is written as it is, and "-" and standard output by any other name go to standard output.
 void write_file(const std::string& path, std::string_view content);
 
-// A folder that nobody else writes a run into meanwhile.
+// A run folder that is locked against other writers.
 struct RunFolder {
   std::string path;
   FolderLock lock;
 };
 // Creates `path` for a new run, or "runs/<name>-<time>" when it is empty. Throws ConfigError when
-// it cannot be written, already holds a run, or another process is at work in it.
+// the folder cannot be written, already holds a run, or is in use by another process.
 RunFolder create_run_folder(const std::string& path, const std::string& name);
 
 // Adds to the end of a file and closes it again: a thousand nodes in one process have more logs

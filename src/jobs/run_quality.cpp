@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLeastGain = 0.1;  // of the way from chance to perfect, below which it is noise
+constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
 
 bool better(const RunRecord& record, double a, double b) {
@@ -54,7 +54,7 @@ json quality_json(const RunRecord& record, const Job& job, const QualityFigures&
           {"best", number(figures.best)},
           {"last", number(figures.last)},
           {"final", number(figures.final_test)},
-          // The same under names that say on which samples, for who reads the file by itself.
+          // These repeat the values under names that say which samples they are of.
           {"validation_best", number(figures.best)},
           {"validation_final", number(figures.last)},
           {"test_final", number(figures.final_test)},
@@ -70,8 +70,8 @@ bool has_collapsed(double first, double best, double last, bool higher_is_better
     const double gain = best - chance;
     return gain > kLeastGain * (1 - chance) && best - last > kLostShare * gain;
   }
-  // No squared error is that of chance: the first measurement stands for it, and where that was the
-  // best already, the best itself.
+  // No squared error corresponds to chance. The first measurement stands for it or, if that was
+  // already the best, the best itself.
   return last - best > kLostShare * std::max(first - best, best);
 }
 
@@ -112,7 +112,7 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
         "lower or higher than {}, or more task.epochs\n",
         record.metric, figures.last, record.chance,
         record.unscaled ? "task.data.standardise = true, " : "", job.optimizer.lr);
-  if (job.task.target <= 0) return text;  // nothing aimed at, nothing missed
+  if (job.task.target <= 0) return text;  // without a target none can be missed
   return text + (figures.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
                                                job.task.target, figures.to_target_s,
                                                record.virtual_clock ? "virtual" : "wall")

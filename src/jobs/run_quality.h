@@ -21,17 +21,17 @@ QualityFigures quality_of(const RunRecord& record, const Job& job);
 
 nlohmann::json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures);
 
-// Whether what is left at the end is worth less than half of the best: docs/definitions.md.
+// Returns whether the run has lost more than half of its best gain: see docs/definitions.md.
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance);
 
-// Makes the status of a run that is done and has collapsed say so, with the numbers.
+// Sets the status of a run that is done but has collapsed, and says so with the numbers.
 void judge_quality(RunRecord& record, const Job& job);
 
-// Whether a run that is done has learnt nothing: what it ends with cannot be told from guessing
-// among the classes, given how many samples it was measured on.
+// Returns whether a run that is done has learnt nothing: its final quality cannot be told from
+// guessing, given the number of samples that it was measured on.
 bool is_at_chance(const RunRecord& record, const QualityFigures& figures);
 
-// For people, a few lines.
+// Returns a few lines for people.
 std::string quality_text(const RunRecord& record, const Job& job, const QualityFigures& figures);
 
 }  // namespace tutti

@@ -30,15 +30,15 @@ double largest(const std::vector<NodeReport>& nodes, const F& of) {
   return most;
 }
 
-// The speed of the nodes, as a share of the reference's.
+// Returns the mean speed of the nodes, relative to the reference.
 double relative_speed(const RunRecord& record) {
   if (record.nodes.empty()) return 1;
   return sum(record.nodes, [](const NodeReport& n) { return n.reference_flops; }) /
          static_cast<double>(record.nodes.size()) / kReferenceFlops;
 }
 
-// What turns this run's seconds into those of nodes of the reference speed on the same network: the
-// share of the time in which nodes compute is scaled, the rest stays.
+// Returns the factor from this run's seconds to those of nodes of the reference speed on the same
+// network. It scales the share of the time in which nodes compute; the rest stays.
 double normalisation(const RunRecord& record) {
   const double total_s = total_seconds(record);
   if (record.nodes.empty() || total_s <= 0) return 1;
@@ -78,7 +78,7 @@ double utilisation(const RunRecord& record) {
   return total > 0 ? busy / total : 0;
 }
 
-// In all, with those of the run that it went on from.
+// The totals include those of the run that this one resumes.
 double total_steps(const RunRecord& record) {
   return static_cast<double>(record.resumed.steps) +
          largest(record.nodes, [](const NodeReport& n) { return static_cast<double>(n.steps); });
@@ -88,7 +88,7 @@ double total_samples(const RunRecord& record) {
                   largest(record.nodes, [](auto& n) { return static_cast<double>(n.samples); }));
 }
 
-// Of this run alone, as is its time.
+// The speed is of this run alone, as its time is.
 double samples_per_second(const RunRecord& record) {
   const double samples = total_samples(record) - static_cast<double>(record.resumed.samples);
   const double seconds = total_seconds(record);

@@ -20,23 +20,23 @@ struct RunRecord {
   int exit_code = 0;
   std::string folder;
   std::string metric;  // accuracy | mse
-  std::string task;    // what task_identity() says of it, as JSON; empty: nobody keeps the record
-  std::string plan;    // what the strategy made of the cluster, in words; empty: nothing to plan
+  std::string task;    // JSON of task_identity(); empty when no record is kept
+  std::string plan;    // what the strategy planned, in words; empty: nothing to plan
   int64_t machines = 1;
   bool higher_is_better = true;
   double chance = 0;              // accuracy of guessing among the classes
-  size_t validation_samples = 0;  // that quality was measured on, along the way
-  bool unscaled = false;          // features are numbers as they are in a file
+  size_t validation_samples = 0;  // that quality is measured on during training
+  bool unscaled = false;          // features are numbers of a file, not standardised
   bool virtual_clock = false;
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics
-  double data_cpu_s = 0, data_joules = 0;  // of it; joules where they are measured
+  double data_cpu_s = 0, data_joules = 0;  // of reading; joules if measured
   double wall_s = 0;  // that the run took here, whatever its clock
   double joules = 0;
   std::string energy_method;
   Figure co2e;                    // grams
   Figure cost;                    // in the currency of the job
-  Resumed resumed;                // what an earlier run had done: the reports are of this one
+  Resumed resumed;                // what an earlier run did; reports are of this run
   std::vector<NodeReport> nodes;  // those that reported
   std::vector<NodeOutcome> outcomes;
 };
@@ -44,7 +44,8 @@ struct RunRecord {
 // Ranks that did not see the end, whether or not the others went on without them.
 std::vector<int> lost_nodes(const RunRecord& record);
 
-// Of training: from before the first sample is read, where that counts, until the last node ends.
+// Returns the training time: from before the first sample is read, where reading counts, until the
+// last node ends.
 double total_seconds(const RunRecord& record);
 
 nlohmann::json to_json(const RunRecord& record, Job& job);

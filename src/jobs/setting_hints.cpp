@@ -54,7 +54,7 @@ std::vector<std::string> called(const std::string& word) {
   return found;
 }
 
-// For a key of the table `prefix`.
+// Suggests `names` to a user who misspelt a key of the table `prefix`.
 std::string suggestion(const std::string& prefix, const std::vector<std::string>& names) {
   const std::string& needs = needs_by_name().at(names.front());
   std::string text = fmt::format("did you mean '{}'?", fmt::join(names, "' or '"));
@@ -66,8 +66,8 @@ std::string suggestion(const std::string& prefix, const std::vector<std::string>
   return text + (table != prefix ? ", and needs " : " It needs ") + needs;
 }
 
-// The settings of the table `prefix`, with whatever choices, that are spelt nearly like `word`.
-// Outside of all tables those of every table.
+// Returns the settings of the table `prefix`, under any choices, that are spelt nearly like `word`.
+// An empty prefix stands for all tables.
 std::vector<std::string> spelt_like(const std::string& prefix, const std::string& word) {
   std::set<std::string> words;
   for (const auto& [name, needs] : needs_by_name())
@@ -77,7 +77,7 @@ std::vector<std::string> spelt_like(const std::string& prefix, const std::string
   return prefix.empty() ? called(near) : std::vector{prefix + near};
 }
 
-// What other systems and papers call what there is here.
+// Maps names that other systems and papers use to ours.
 const std::map<std::string, std::string>& other_names() {
   static const std::map<std::string, std::string> names = {
       {"ps", "parameter_server"},
@@ -114,7 +114,7 @@ const std::map<std::string, std::string>& other_names() {
   return names;
 }
 
-// A strategy's variant has a name of its own, but is a kind with settings.
+// The name of a variant is not a kind: the hint names the kind and its settings.
 std::string variant_hint(const std::string& value, const std::vector<std::string_view>& allowed) {
   for (const StrategyEntry& entry : strategy_catalog()) {
     if (std::find(allowed.begin(), allowed.end(), entry.name) == allowed.end()) continue;

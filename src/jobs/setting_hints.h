@@ -13,11 +13,11 @@ namespace tutti {
 std::string hint_for(const std::string& prefix, const std::string& key,
                      const std::set<std::string>& known);
 
-// What was probably meant by a value that is none of `allowed`: one that is spelt nearly so, or
-// what this program calls it. "": nobody knows.
+// Suggests what a value that is none of `allowed` probably meant: one that is spelt nearly so, or
+// our name for it. Returns "" when there is no suggestion.
 std::string choice_hint(const std::string& value, const std::vector<std::string_view>& allowed);
 
-// Whether `name` ("optimizer.momentum") is a setting that exists with some choices only.
+// Returns whether `name` ("optimizer.momentum") is a setting that only some choices have.
 bool depends_on_choice(const std::string& name);
 
 }  // namespace tutti

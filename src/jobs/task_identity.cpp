@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr const char* kParts[] = {"data",   "split",        "model", "optimizer",
                                   "target", "global_batch", "metric"};
 
-// One table of the resolved job: "[task.model]" with all below it.
+// Returns one table of the resolved job, such as "[task.model]", with all its subtables.
 std::string table_of(const Job& job, const std::string& name) {
   Job copy = with_settings(job, {});
   const std::string text = resolved_toml(copy), head = fmt::format("\n[{}]\n", name);
@@ -58,7 +58,7 @@ std::string task_difference(const json& here, const json& there) {
     if (ours == theirs || !here.contains(part) || !there.contains(part)) continue;
     const auto shown = [](const json& value) {
       const std::string plain = value.is_string() ? value.get<std::string>() : value.dump();
-      return plain.substr(0, 12);  // of a fingerprint the beginning is enough
+      return plain.substr(0, 12);  // the beginning of a fingerprint is enough
     };
     text += fmt::format("{}{} {} (there {})", text.empty() ? "" : ", ", part, shown(ours),
                         shown(theirs));

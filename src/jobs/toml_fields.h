@@ -44,8 +44,8 @@ struct TomlOrigin {
   std::string file;
   std::map<std::string, std::string> places;  // where each was given
   std::map<std::string, std::string> bare;    // of the command line: the value as it was typed
-  std::set<std::string> changed;              // of those: where the file said something else
-  std::vector<std::string> dropped;           // what is told of settings that lost their meaning
+  std::set<std::string> changed;              // of those: where the file has another value
+  std::vector<std::string> dropped;           // messages about settings that lost their meaning
 };
 
 // "job.toml:12"; what was set on top of a file has no line.
@@ -55,7 +55,7 @@ inline std::string toml_place(const toml::node& node, const std::string& file) {
   return line ? fmt::format("{}:{}", path ? *path : file, line) : "command line";
 }
 
-// A value as a job file has it: 0.9, "ring", [1, 2].
+// Returns a value as a job file writes it: 0.9, "ring", [1, 2].
 inline std::string toml_text(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return fmt::format("\"{}\"", *text);
   if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
@@ -133,7 +133,7 @@ class TomlReader : public Visitor {
   void choice(const char* key, std::string& value, const std::vector<std::string_view>& allowed,
               const char*) override {
     const toml::node* node = find(key);
-    // An entry of a comparison may take the kind from the job that it changes.
+    // An entry of a comparison may inherit its kind from the job.
     if (origin_.changed.contains(prefix_ + key) && !(node && is_of_file(key)))
       changed_ = node ? text(key, *node) : value;
     if (!node) return;
@@ -191,7 +191,8 @@ class TomlReader : public Visitor {
     return node;
   }
 
-  // Who changes a kind on the command line need not know what else the file says of the old one.
+  // Settings of the old kind are dropped, not refused, when the command line changes the kind: the
+  // user need not know what else the file says.
   void refuse_unknown() const {
     for (const auto& [key, node] : table_) {
       if (known_.count(std::string(key.str()))) continue;
@@ -299,7 +300,7 @@ class TomlReader : public Visitor {
   TomlOrigin& origin_;
   std::string prefix_;
   std::set<std::string> known_;
-  std::string changed_;  // what the last choice became that the command line changed
+  std::string changed_;  // the new value of the last choice that the command line changed
 };
 
 }  // namespace tutti

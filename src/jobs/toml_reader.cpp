@@ -14,7 +14,7 @@
 namespace tutti {
 namespace {
 
-// A name in the place of a table: task.model=mlp is all that is then said of the model.
+// A name replaces a whole table: after task.model=mlp nothing else of the model is left.
 void tell_replaced(const toml::node* before, const toml::node& after, const std::string& setting,
                    TomlOrigin& origin) {
   if (!before || !before->is_table() || !after.is_string()) return;

@@ -1,5 +1,4 @@
-// How many bytes a node has sent, noted now and then: a picture of its traffic that stays small
-// however long the run is.
+// Notes now and then how many bytes a node has sent. The list stays small however long the run is.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +12,8 @@ class TrafficNotes {
  public:
   explicit TrafficNotes(size_t most) : most_(most) {}
 
-  // Called after each step. Half of the notes are kept, twice as far apart, whenever there are too
-  // many.
+  // Must be called after each step. When there are too many notes, half of them are dropped and the
+  // distance between notes doubles.
   void step(double time_s, uint64_t bytes_sent) {
     if (++unnoted_ < every_) return;
     unnoted_ = 0;

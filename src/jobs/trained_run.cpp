@@ -19,7 +19,7 @@ std::string parameters_path(const std::string& folder) {
   return folder + "/parameters.safetensors";
 }
 
-// Null where there is none, or none that can be read.
+// Returns null when there is no record, or none that can be read.
 json record_of(const std::string& folder) {
   std::error_code failed;
   const std::string path = folder + "/run.json";
@@ -28,8 +28,8 @@ json record_of(const std::string& folder) {
   return record.is_object() ? record : json();
 }
 
-// Only a run that ends well keeps its parameters. Before anything is read: who asks for the
-// predictions of another one should hear that, and what to do, and not of a file.
+// Only a run that ends well keeps its parameters. This is checked before anything is read, so that
+// the user hears the reason and what to do, not the name of a missing file.
 void require_parameters(const std::string& folder, const Job& job) {
   std::error_code failed;
   if (fs::exists(parameters_path(folder), failed) || failed) return;
@@ -63,7 +63,8 @@ Data read_training_data(const std::string& folder, const Job& job, const char* w
   }
 }
 
-// Runs of older versions do not say what their classes and numbers mean: their training data does.
+// Runs of older versions do not keep the meaning of their classes and numbers, so the training data
+// is read for it.
 void describe_by_training_data(TrainedRun& run) {
   tell(
       fmt::format("tutti: {}: has no data.json, as runs of older versions: names and scales are "
@@ -88,7 +89,7 @@ Architecture architecture_of(const TrainedRun& run) {
   return result;
 }
 
-// Before memory is taken: sizes come from files that anybody may have changed.
+// The size is checked before memory is allocated, because anybody may have changed the files.
 void require_size(const std::string& path, const Architecture& architecture) {
   std::error_code failed;
   const uint64_t bytes = fs::file_size(path, failed);
@@ -110,7 +111,7 @@ void read_parameters(TrainedRun& run) {
   load_parameters(path, run.architecture, run.parameters.span());
 }
 
-// That the parameters are those that the run ended with.
+// Checks that the parameters are those that the run ended with.
 void check_parameters(const TrainedRun& run) {
   const json record = record_of(run.folder);
   const json said = record.is_object() ? record.value("parameters_sha256", json()) : json();

@@ -1,4 +1,5 @@
-// What a run left to predict with, read and checked: its job, what its data meant, its parameters.
+// Reads and checks what a run left for predictions: its job, the description of its data, its
+// parameters.
 #pragma once
 
 #include <optional>
@@ -13,25 +14,25 @@ namespace tutti {
 struct TrainedRun {
   std::string folder;
   Job job;
-  DataDescription data;  // that it was trained on
+  DataDescription data;  // of the training data
   Architecture architecture;
-  Buffer<float> parameters;  // all of them, or none:
-  std::optional<Rows> rows;  // those rows of a sparse model that training touched
+  Buffer<float> parameters;  // all of them, or none if there are `rows`
+  std::optional<Rows> rows;  // of a sparse model: the rows that training touched
 
-  std::optional<RunData> stored;  // its data.json; nothing: the run is of an older version
-  std::optional<Data> read;       // such a run has its training data read at once
+  std::optional<RunData> stored;  // its data.json; empty for runs of older versions
+  std::optional<Data> read;       // training data, read at once for such runs
 };
 
-// The job of a run. Throws ConfigError when the folder is none of a run, or when the run kept no
+// Reads the job of a run. Throws ConfigError when the folder holds no run, or when the run kept no
 // parameters, saying why and what to do.
 Job job_of_run(const std::string& folder);
 
-// Throws DataError when a file of the run is damaged, was changed, or does not fit the others. What
-// could not be checked is told on standard error.
+// Throws DataError when a file of the run is damaged, was changed, or does not fit the others.
+// Warns on standard error about what could not be checked.
 TrainedRun read_trained_run(const std::string& folder, Job job);
 
-// The data that the run was trained on, read again as its model takes it. Throws DataError when it
-// is not there any more, or has changed.
+// Reads the training data of the run again, as its model takes it. Throws DataError when the data
+// is missing or has changed.
 Data training_data(const TrainedRun& run);
 
 }  // namespace tutti

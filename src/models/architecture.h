@@ -145,7 +145,8 @@ struct Architecture {
   size_t row_width = 0;  // > 0: sparse, its one parameter is a matrix of such rows (sparse_model.h)
   double values_per_sample = 0;  // sparse: rows that a sample touches, on average
   std::vector<Layer> layers;
-  // Where branches begin that take a part of a sample each (branches.h); none: layers are a chain.
+  // The first layers of branches, which take a part of a sample each (branches.h). Empty when the
+  // layers are a chain.
   std::vector<size_t> branches = {};
   std::vector<Parameter> parameters;  // in order of the flat buffer, which is the forward order
   size_t parameter_count = 0;
@@ -159,7 +160,8 @@ struct Architecture {
   // FLOPs, for one sample, of the backward pass that makes the gradients in `range` ready; the
   // ranges reported by Model::gradient partition the backward pass.
   double backward_flops(Range range) const;
-  // Layers of that part of the backward pass; all ranges together have every layer.
+  // Returns the number of layers in that part of the backward pass. All ranges together have every
+  // layer.
   double backward_layers(Range range) const;
   size_t rows() const { return row_width ? parameter_count / row_width : 0; }
   // Ranges of the flat buffer that are trained, and those of running statistics; neighbours as one.

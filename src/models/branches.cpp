@@ -51,7 +51,7 @@ void repeat(Builder& builder, const Layer& layer) {
   }
 }
 
-// The same layers, with the same names, on samples of another shape.
+// Builds the same layers, with the same names, for samples of another shape.
 Architecture on_shape(const Architecture& whole, Range layers, const std::vector<int64_t>& input) {
   Builder builder(whole.kind, input);
   for (size_t i = layers.begin; i < layers.end; ++i) repeat(builder, whole.layers[i]);

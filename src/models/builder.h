@@ -42,7 +42,7 @@ class Builder {
   Builder& skip(const std::string& name);
   Builder& add(const std::string& name);  // what the skip kept; ends the block
 
-  // The layers so far, as a part of a model.
+  // Returns the layers so far, as a part of a model.
   Architecture part();
   // Ends with the loss: cross-entropy over `classes` scores, or half the squared error when 0.
   // The last layer is called `name`, or by its number when there is none.

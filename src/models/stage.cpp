@@ -35,7 +35,7 @@ Architecture stage_of(const Architecture& whole, Range layers) {
   TUTTI_CHECK(own.begin < own.end);
   Architecture stage;
   stage.kind = whole.kind;
-  // Nothing is below a branch: it takes its part of the samples.
+  // A branch has no layers below it: it takes its part of the samples.
   const bool branch =
       std::find(whole.branches.begin(), whole.branches.end(), layers.begin) != whole.branches.end();
   stage.place = {.layer = branch ? 0 : whole.place.layer + layers.begin,

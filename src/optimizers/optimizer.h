@@ -81,8 +81,8 @@ bool needs_tensors(const OptimizerConfig& config);
 class Schedule {
  public:
   Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
-  // The run ends before its epochs do: after so many steps over so many samples (0: it does not),
-  // or at this epoch. What comes down until the end of the run comes down until then.
+  // Makes the run end before its epochs do: after so many steps over so many samples (0: no limit),
+  // or at this epoch. Rates that fall until the end of the run then fall until that point.
   void end_after(int64_t max_steps, size_t samples);
   void end_at(double epoch);
   double rate(double epoch) const;  // `epoch` counts fractions: 1.5 is halfway the second

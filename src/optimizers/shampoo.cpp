@@ -47,12 +47,12 @@ std::vector<Block> blocks_of(const Layout& layout, int64_t largest) {
     int64_t before = 1;
     for (const int64_t length : tensor.shape) {
       after /= std::max<int64_t>(1, length);
-      // Of a single value the diagonal is all there is.
+      // The diagonal of a 1 x 1 matrix is the whole matrix.
       block.axes.push_back({before, length, after, length == 1 || length > largest, moments});
       moments += block.axes.back().values();
       before *= length;
     }
-    if (block.axes.empty()) {  // a number without dimensions
+    if (block.axes.empty()) {  // a scalar
       block.axes.push_back({1, 1, 1, true, moments});
       ++moments;
     }

@@ -96,7 +96,7 @@ class StoreServer {
   std::vector<Handle> handles_;           // the receive from anybody, then parts of requests
   std::vector<Part> part_of_;             // of the same index
   int64_t pushes_ = 0, refused_ = 0;
-  double silent_s_ = 0;  // how long it has waited for anybody: a clock runs on while it is stopped
+  double silent_s_ = 0;  // time waited for anybody; a clock would also count time while stopped
 };
 
 class StoreClient {

@@ -35,7 +35,8 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
   return part;
 }
 
-// All take as long: what it takes to begin, and what each sample takes.
+// Finds the time in which all workers together finish a batch. Each has a fixed time to begin and a
+// time for each sample, and all take equally long.
 double Balance::most_samples(const Plan& plan) {
   const ClusterConfig& cluster = plan.cluster;
   struct Pace {
@@ -57,7 +58,7 @@ double Balance::most_samples(const Plan& plan) {
   };
   double low_s = 0, high_s = INFINITY;
   for (const Pace& pace : paces) high_s = std::min(high_s, pace.begin_s + batch * pace.sample_s);
-  for (int i = 0; i < 60; ++i) {  // halving comes as near as a double can tell
+  for (int i = 0; i < 60; ++i) {  // enough for the precision of a double
     const double step_s = (low_s + high_s) / 2;
     double done = 0;
     for (const Pace& pace : paces) done += done_in(pace, step_s);

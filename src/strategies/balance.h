@@ -21,8 +21,8 @@ class Balance {
   static constexpr uint64_t kStepsBetween = 4;
   // The first measurement counts in full.
   static constexpr int64_t kSettlingSteps = 2 * kStepsBetween;
-  // Samples of a batch that come to the fastest worker, as far as the cluster's description tells
-  // the speeds.
+  // Returns how many samples of a batch the fastest worker gets, by the speeds that the cluster
+  // declares.
   static double most_samples(const Plan& plan);
 
   explicit Balance(Context& context);

@@ -7,7 +7,7 @@
 
 namespace tutti {
 
-// What the passes over a batch cost; nothing where it is empty. The fixed cost of a gradient
+// The cost of the passes over a batch; nothing for an empty batch. The fixed cost of a gradient
 // belongs to its forward pass.
 Work forward_work(const Architecture& architecture, size_t samples);
 Work backward_work(const Architecture& architecture, size_t samples);
@@ -20,7 +20,7 @@ class LateParameters {
   virtual void await(Range range) = 0;  // returns when they are in the model
 };
 
-// model.gradient() with its time charged and its samples counted. Real fabrics call `ready` from
+// Runs model.gradient(), charges its time and counts its samples. Real fabrics call `ready` from
 // within the backward pass.
 // On a virtual one the arithmetic happens first, outside of time, and its ready ranges are then
 // replayed, each after the work that makes it ready. With `late` parameters each layer of the

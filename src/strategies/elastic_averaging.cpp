@@ -13,7 +13,8 @@
 namespace tutti {
 namespace {
 
-// At this learning rate: what the penalty gives follows its schedule, what is given does not.
+// Returns alpha at this learning rate. With a penalty it follows the schedule of the rate; a given
+// moving rate does not.
 double moving_rate(const ElasticAveragingConfig& config, const Context& context, double rate) {
   if (config.penalty > 0) return rate * config.penalty;
   if (config.moving_rate > 0) return config.moving_rate;
@@ -41,7 +42,7 @@ class ElasticWorker {
     return training_.evaluate(members);
   }
 
-  // Of the step whose gradient was computed last, or is.
+  // Returns the moving rate of the step whose gradient was computed last.
   float rate_now() const {
     return static_cast<float>(moving_rate(config_, context_, training_.step_rate()));
   }

@@ -19,7 +19,7 @@ struct ElasticAveragingConfig {
   std::string mode = "sync";  // sync | async
   int64_t sync_every = 4;
   double moving_rate = 0;  // alpha; 0: 0.9 / workers, as in the paper
-  double penalty = 0;      // rho; another way to give alpha = lr rho, at the lr of each step
+  double penalty = 0;      // rho; another way to set alpha = lr rho, with the lr of each step
 };
 
 std::unique_ptr<Strategy> make_elastic_averaging();

@@ -25,7 +25,7 @@ LocalTraining::LocalTraining(Context& context, Pace pace)
   const size_t samples = context.data.splits.train.size();
   if (pace == Pace::kLockstep)
     schedule_.end_after(task.max_steps, samples);
-  else if (task.max_steps > 0)  // it counts samples
+  else if (task.max_steps > 0)  // max_steps limits the samples then
     schedule_.end_at(static_cast<double>(task.max_steps * task.global_batch) /
                      static_cast<double>(samples));
   begin_epoch();
@@ -105,7 +105,7 @@ void LocalTraining::update() {
 void LocalTraining::end_step(double staleness) {
   ++steps_;
   own_samples_ += static_cast<int64_t>(batch_.size());
-  // At a free pace those of the others are told after the step.
+  // At a free pace the samples of the other workers are reported after the step.
   samples_ +=
       pace_ == Pace::kLockstep ? batches_.count(step_) : static_cast<int64_t>(batch_.size());
   if (++step_ == batches_.steps()) {

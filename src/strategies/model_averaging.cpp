@@ -98,7 +98,7 @@ class ModelAveraging : public Strategy {
     return {"client-server", "data", "decentralised", "synchronous", "star"};
   }
 
-  // Of the master, on the average of all steps.
+  // Returns the cost of the master, as the average over all steps.
   StepCost step_cost(const Plan& plan) const override {
     const auto others = static_cast<double>(plan.cluster.workers - 1);
     const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
@@ -112,7 +112,8 @@ class ModelAveraging : public Strategy {
   }
 
  private:
-  // The last step merges too. Without the data nobody knows how many there are: at most one each.
+  // The last step merges too. Before the data is read the number of steps is unknown, and one merge
+  // per step is the upper bound.
   double merges_per_step(const Plan& plan) const {
     if (plan.samples == 0) return 1;
     const auto samples = static_cast<double>(plan.samples);

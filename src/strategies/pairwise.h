@@ -40,7 +40,7 @@ class PairwiseExchange {
   bool stopped() const { return facts_.front() != 0; }
   // Steps of this node so far: what the staleness of an answer is counted in.
   void set_steps(int64_t steps) { steps_ = steps; }
-  // How far an exchange moves both sides: it may follow the schedule of the learning rate.
+  // Sets how far an exchange moves both sides, which may follow the schedule of the learning rate.
   void set_weight(double weight) { weight_ = static_cast<float>(weight); }
   // The root of the mean square distance between two workers, by the last answer.
   double pair_distance() const { return distance_; }

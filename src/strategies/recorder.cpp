@@ -71,7 +71,8 @@ void Recorder::measure(const std::string& name, int64_t step, double value) {
   series.every *= 2;
 }
 
-// Workers that do not wait for each other learn of the others' last samples after their own.
+// The last evaluation counts too: workers that do not wait for each other learn of the last samples
+// of others after their own last step.
 int64_t Recorder::samples() const {
   return std::max(steps_.empty() ? 0 : steps_.back().samples,
                   evaluations_.empty() ? 0 : evaluations_.back().samples);

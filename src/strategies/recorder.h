@@ -17,7 +17,7 @@ struct StepRow {
   double loss = 0;    // mean over this node's share of the batch
   double rate = 0;
   int64_t samples = 0;  // of all workers, so far
-  int64_t share = 0;    // samples that the loss is the mean over; 0: all nodes have the same loss
+  int64_t share = 0;    // samples in the mean of the loss; 0: all nodes have the same loss
 };
 
 struct EvaluationRow {
@@ -80,8 +80,8 @@ class Recorder {
     evaluations_.push_back(row);
     if (on_evaluation_) on_evaluation_(row);
   }
-  // This node has computed the gradient of so many samples. Where several nodes compute it
-  // together, each with some of the weights, one of them counts for all.
+  // Counts samples whose gradient this node has computed. When several nodes compute it together,
+  // each with some of the weights, only one of them counts.
   void trained(size_t samples) { own_samples_ += static_cast<int64_t>(samples); }
   void applied(const Applied& update);
   void measure(const std::string& name, int64_t step, double value);
@@ -96,7 +96,7 @@ class Recorder {
   const std::vector<EvaluationRow>& evaluations() const { return evaluations_; }
   const std::map<std::string, int64_t>& counters() const { return counters_; }
   int64_t own_samples() const { return own_samples_; }
-  // Of all workers, as far as this node knows.
+  // Returns the samples of all workers, as far as this node knows.
   int64_t samples() const;
   Freshness freshness() const;
   const Extra& extra() const { return extra_; }

@@ -19,9 +19,9 @@ struct StepAhead {
   int64_t followers = 0;
 };
 
-// Over the samples that a node knows it of: its share of the batch, or more.
+// The mean loss over the samples that this node knows: its share of the batch, or more.
 struct StepLoss {
-  double mean = 0;  // not a number where there are none
+  double mean = 0;  // NaN when there are none
   size_t samples = 0;
 };
 inline StepLoss mean_loss(double sum, size_t samples) {

@@ -30,21 +30,21 @@ struct Taxonomy {
   std::string_view pattern;       // communication pattern
 };
 
-// Tensors that a run keeps beside the parameters of its model, because those alone do not say what
-// it answers.
+// Tensors that a run keeps beside the parameters of its model, when those alone do not determine
+// its answers.
 struct Attachment {
   std::string about;     // JSON, for the strategy that reads it again
-  Architecture tensors;  // their names and shapes: no layers
+  Architecture tensors;  // names and shapes; it has no layers
   std::vector<float> values;
 };
 
-// What a run answers of new samples in the place of its model alone.
+// Answers new samples for a run whose model alone is not enough.
 class Answerer {
  public:
   virtual ~Answerer() = default;
   struct Answers {
     std::vector<float> scores;    // of each sample, by class
-    std::vector<std::string> by;  // who answered it
+    std::vector<std::string> by;  // who answered each sample
   };
   virtual Answers answer(const Batch& batch) = 0;
 };
@@ -70,7 +70,7 @@ struct Context {
   // Set by a strategy whose parameters alone do not say what it answers: measures the final quality
   // on this node's part, once training is over. Not a number where the node does not know it.
   std::function<double()> test = {};
-  // Set by the same ones, on the node that has all parameters in the end.
+  // Set by the same strategies, on the node that has all parameters in the end.
   Attachment attachment = {};
 };
 
@@ -96,9 +96,9 @@ struct SharedMemory {
   std::span<float> gradients;
 };
 
-// What a run has done already when it goes on from where another one ended.
+// What an earlier run has done when this one resumes it.
 struct Resumed {
-  int64_t steps = 0, samples = 0;  // of all workers; none: it begins anew
+  int64_t steps = 0, samples = 0;  // of all workers; 0 when the run starts anew
 };
 
 class Strategy {
@@ -111,18 +111,18 @@ class Strategy {
   virtual void validate_optimizer(const OptimizerConfig& optimizer) const;
   // The same for the data, once it is read.
   virtual void validate_data(const Data& data, const ClusterConfig& cluster) const;
-  // The layers that it trains in the place of those of task.model, where they differ: all that is
-  // asked with a plan takes it with these. Throws ConfigError where the model does not allow it.
+  // Returns the layers to train if they differ from those of task.model. Any later plan then has
+  // these layers. Throws ConfigError when the model does not allow it.
   virtual Architecture arrange(const Plan& plan) const;
   // The same for the model, once its layers are known.
   virtual void validate_plan(const Plan& plan) const;
   // What it makes of the model and the cluster, and why, line by line: `tutti check` prints it.
   virtual std::vector<std::string> explain(const Plan& plan) const;
-  // The same in a few words, for tables: "8 servers, on the workers' machines". Empty: there is
-  // nothing to plan.
+  // Returns the plan in a few words, for tables: "8 servers, on the workers' machines". Empty when
+  // there is nothing to plan.
   virtual std::string plan_in_words(const Plan& plan) const;
-  // Decides which nodes there are where the settings leave that open (servers = "auto"), for this
-  // model and on the machines of the plan's cluster, whose settings `cluster` are changed to match.
+  // Decides which nodes there are when the settings leave that open (servers = "auto"), for this
+  // model and the machines of the plan's cluster. Changes `cluster` to match.
   virtual void settle(const Plan& plan, ClusterConfig& cluster);
   virtual Taxonomy taxonomy() const = 0;  // with its settings taken into account
   // The role of each node. By default every node is a worker.
@@ -148,10 +148,11 @@ class Strategy {
   virtual double memory_bytes(const Plan& plan) const;
   // The same of each worker, where they are not alike. By default they are.
   virtual std::vector<double> memory_by_worker(const Plan& plan) const;
-  // Of a node that is not a worker, where there are any. By default as much as a worker.
+  // Returns the memory of a node that is not a worker, if there are any. By default the same as for
+  // a worker.
   virtual double server_memory_bytes(const Plan& plan) const;
-  // Parts that a global batch is cut into at least, with a sample in each. By default every worker
-  // has one.
+  // Returns the least number of parts of a global batch, each with at least one sample. By default
+  // every worker has one.
   virtual int64_t least_parts(const ClusterConfig& cluster) const;
   // Samples that a step takes where that does not follow from the global batch; 0: it does.
   virtual double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
@@ -165,14 +166,15 @@ class Strategy {
   virtual std::string equivalence(const TaskConfig& task) const;
   // Makes what this architecture can use out of a cluster that was described for others.
   virtual void fit(ClusterConfig& cluster) const;
-  // Name of the attachment that a run keeps and answers with; empty: its parameters do.
+  // Returns the name of the attachment that a run keeps. Empty when parameters are enough to
+  // answer.
   virtual std::string keeps() const { return {}; }
-  // Answers with a model that has the parameters of a run. Throws DataError where the attachment is
-  // not that of such a run. Nullptr where nothing is kept.
+  // Answers with a model that has the parameters of a run. Returns nullptr when nothing is kept.
+  // Throws DataError when the attachment does not belong to such a run.
   virtual std::unique_ptr<Answerer> answerer(const Plan& plan, Model& model,
                                              const Attachment& attachment) const;
-  // Where the run begins that its settings ask for. Throws DataError when it cannot go on from what
-  // they name, or when that is of another run: of other data, or with other settings that matter.
+  // Returns where the run starts. Throws DataError when the run that its settings name cannot be
+  // resumed, or had other data or other settings that matter.
   virtual Resumed resumed(const Plan& plan, const Data& data) const;
   // One node's part, on each node at once: the strategy object itself is shared and does not
   // change.

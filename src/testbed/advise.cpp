@@ -108,8 +108,8 @@ void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int s
   }
 }
 
-// With the whole cluster, so that a comparison of it has all strategies, and with the numbers that
-// the advice was found with. What was planned for the cluster is planned again.
+// The job has the whole cluster, so that a comparison includes all strategies, and the costs that
+// the advice was found with. It is planned again when it runs.
 std::string job_to_hand_on(const Job& base, const Choice& best) {
   Job job = with_settings(best.open, {});
   job.cluster = base.cluster;

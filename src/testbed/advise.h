@@ -20,9 +20,9 @@ struct AdviseOptions {
   bool declared = false;  // the cluster's speed is what this model gets: do not measure
 };
 
-// The advice as JSON. Its "job" is the best choice as a job file, with the whole cluster and the
-// costs that the advice was found with: `train` and `compare` of it take the same virtual times.
-// Throws ConfigError when the job has no target to reach.
+// Returns the advice as JSON. Its "job" is the best choice as a job file, with the whole cluster
+// and the costs that the advice was found with, so `train` and `compare` take the same virtual
+// times. Throws ConfigError when the job has no target to reach.
 nlohmann::json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
                       const std::atomic<bool>& stop);
 

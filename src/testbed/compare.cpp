@@ -192,7 +192,8 @@ json not_possible(const std::vector<ComparedJob>& compared) {
   return list;
 }
 
-// What the data is now, of the first that can run: a file may change while its settings do not.
+// Returns the fingerprint of the data as it is now, from the first job that can run. A file may
+// change while its settings do not.
 std::string data_of(const std::vector<ComparedJob>& compared) {
   for (const ComparedJob& candidate : compared)
     if (candidate.refusal.empty()) {

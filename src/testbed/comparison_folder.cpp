@@ -119,7 +119,7 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
                       fmt::format("{}: holds another comparison; choose another folder, or "
                                   "make the job the same again:{}",
                                   path_, difference(before["job"], settings.job)));
-  const json data = before.value("data", json());  // older folders do not say
+  const json data = before.value("data", json());  // missing in older folders
   if (data.is_string() && data != settings.data)
     throw ConfigError("--out", fmt::format("{}: holds runs on other data: its files have changed "
                                            "since; choose another folder",

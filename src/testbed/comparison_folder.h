@@ -18,7 +18,7 @@ namespace tutti {
 struct ComparisonSettings {
   std::string job;  // resolved, with its [[compare]] entries
   bool share_curves = true;
-  std::string data;  // fingerprint of what the runs are trained on
+  std::string data;  // fingerprint of the training data
 };
 
 class ComparisonFolder {

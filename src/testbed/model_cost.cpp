@@ -18,10 +18,10 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr double kBudget_s = 1.5;
-constexpr double kLongest_s = 2;    // a batch that would take longer is not timed
-constexpr size_t kLeastSizes = 4;   // unless there are no more
-constexpr size_t kLeastRounds = 3;  // the first, in which memory is touched, does not count
-constexpr size_t kCalls = 3;        // of each pass in a round: the fastest counts
+constexpr double kLongest_s = 2;    // longer batches are not timed
+constexpr size_t kLeastSizes = 4;   // timed even if they take longer
+constexpr size_t kLeastRounds = 3;  // the first round touches memory and does not count
+constexpr size_t kCalls = 3;        // of each pass in a round; the fastest counts
 constexpr size_t kCosts = 3;
 using Row = std::array<double, kCosts>;
 
@@ -34,29 +34,30 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
-// What this thread has computed. Kernels have one thread here, and the time that other programs
-// take from it is none of the model's.
+// Returns the CPU time of this thread. Kernels have one thread here, and time that other programs
+// take must not count for the model.
 double cpu_s() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Solves the normal equations for the costs in `used`; false where they do not tell them apart.
+// Solves the normal equations for the costs in `used`. Returns false when they cannot be told
+// apart.
 bool solve(std::span<const Row> rows, unsigned used, Row& costs) {
   std::array<std::array<double, kCosts + 1>, kCosts> m{};
   for (size_t i = 0; i < kCosts; ++i) {
     if (!(used >> i & 1)) {
-      m[i][i] = 1;  // and 0 on the right
+      m[i][i] = 1;  // its right side is 0, so an unused cost is 0
       continue;
     }
     for (const Row& row : rows) {
       for (size_t j = 0; j < kCosts; ++j)
         if (used >> j & 1) m[i][j] += row[i] * row[j];
-      m[i][kCosts] += row[i];  // each row is divided by its time, so its right side is 1
+      m[i][kCosts] += row[i];  // rows are divided by their times, so the right side is 1
     }
   }
-  for (size_t i = 0; i < kCosts; ++i) {  // symmetric and not negative: needs no pivots
+  for (size_t i = 0; i < kCosts; ++i) {  // no pivots: symmetric and not negative
     const double pivot = m[i][i];
     if (!(pivot > 0)) return false;
     for (size_t k = i + 1; k < kCosts; ++k) {
@@ -84,7 +85,7 @@ double mean_square(std::span<const Row> rows, const Row& costs) {
   return sum / static_cast<double>(rows.size());
 }
 
-// A model with batches of several sizes, and the passes over them.
+// A model with batches of several sizes, and the times of passes over them.
 class PassTimer {
  public:
   PassTimer(const Job& job, const Prepared& prepared)
@@ -100,8 +101,8 @@ class PassTimer {
     const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
     add_batch(1);
     timed(0, true);  // touches memory
-    // A large model takes hardly longer for a few samples than for one: each size says what the
-    // next one may take.
+    // A large model takes hardly longer for a few samples than for one, so each size predicts the
+    // time of the next.
     for (const int64_t size : batches_to_time(most)) {
       if (size == 1) continue;
       const double so_far_s = timed(batches_.size() - 1, true);
@@ -119,7 +120,7 @@ class PassTimer {
         times_[2 * i + gradient].push_back(timed(i, gradient));
   }
 
-  // Without the first round.
+  // Returns the timed passes without the first round.
   std::vector<TimedPass> passes() const {
     std::vector<TimedPass> result;
     const auto layers = static_cast<double>(architecture_.layers.size());
@@ -140,7 +141,7 @@ class PassTimer {
     batches_.emplace_back();
     prepared_.data.dataset->gather(train.first(static_cast<size_t>(size)), batches_.back());
     if (!some_) return;
-    std::vector<uint64_t> keys;  // those that the batch touches
+    std::vector<uint64_t> keys;  // that the batch touches
     touched_rows(architecture_, batches_.back(), keys);
     dynamic_cast<SparseModel&>(*model_).hold(keys);
     std::fill(model_->parameters().begin(), model_->parameters().end(), 0.0F);
@@ -164,11 +165,11 @@ class PassTimer {
 
   const Architecture& architecture_;
   const Prepared& prepared_;
-  bool some_;  // of the rows, where all are too many
+  bool some_;  // use only some rows: all would be too many
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
   std::vector<Batch> batches_;
-  std::vector<std::vector<double>> times_;  // of each batch: forward passes, gradients
+  std::vector<std::vector<double>> times_;  // by batch: forward passes, gradients
 };
 
 }  // namespace
@@ -179,7 +180,7 @@ PassCosts fit_pass_costs(std::span<const TimedPass> passes) {
     rows.push_back({1 / pass.seconds, pass.layers / pass.seconds, pass.samples / pass.seconds});
   Row best{};
   double least = INFINITY;
-  for (unsigned used = 1; used < 1U << kCosts; ++used) {  // which of the costs are more than 0
+  for (unsigned used = 1; used < 1U << kCosts; ++used) {  // subset of costs above 0
     Row costs{};
     if (!solve(rows, used, costs)) continue;
     if (*std::min_element(costs.begin(), costs.end()) < 0) continue;
@@ -215,7 +216,7 @@ ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
   cost.step_s = costs.step_s;
   cost.layer_s = costs.layer_s;
   cost.error = costs.error;
-  // Of a model so small that its samples cannot be seen, the arithmetic is not for free, either.
+  // The arithmetic is not free even when a model is too small for its samples to be measured.
   const double training_flops = prepared.architecture.training_flops();
   cost.sample_s = std::max(costs.sample_s, training_flops / (4 * cost.reference_flops));
   cost.flops = training_flops / cost.sample_s;
@@ -232,8 +233,8 @@ ModelCost declared_model_cost(const Job& job, const Prepared& prepared) {
   return cost;
 }
 
-// A node of speed v takes overhead x reference / v, and should take what was measured here times
-// the speed of the kernel here by that there.
+// A node of speed v takes overhead x reference / v. It should take the time that was measured here,
+// times the ratio of the kernel's speed here to that on the node.
 void use_model_cost(ClusterConfig& cluster, const ModelCost& cost) {
   cluster.speed_flops *= cost.efficiency();
   cluster.step_overhead_s = cost.step_s * cost.flops / kReferenceFlops;

@@ -1,6 +1,6 @@
 // What a model costs on this machine: measured, for machines that are not here.
 //
-// One formula for all commands: a pass over a batch takes a fixed time, a time for each layer that
+// All commands use one formula: a pass over a batch takes a fixed time, a time for each layer that
 // it runs, and a time for each sample.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace tutti {
 
-// Passes that were timed, and how often each of the three costs is in them.
+// Timed passes, and how often each of the three costs occurs in them.
 struct TimedPass {
   double layers = 0;   // a gradient runs each of them twice
-  double samples = 0;  // in gradients: a forward pass is a third of one
+  double samples = 0;  // in units of gradients: a forward pass is a third
   double seconds = 0;  // the median
-  int64_t batch = 0;   // samples that it was over
+  int64_t batch = 0;   // samples in the batch
 };
 
 struct PassCosts {
   double step_s = 0, layer_s = 0, sample_s = 0;
-  double error = 0;  // of the fit: the root of the mean square, relative to what was timed
+  double error = 0;  // root mean square error of the fit, relative to the times
   double seconds(const TimedPass& pass) const {
     return step_s + pass.layers * layer_s + pass.samples * sample_s;
   }
@@ -30,15 +30,15 @@ struct PassCosts {
 // Least squares of the relative errors; no cost is below 0.
 PassCosts fit_pass_costs(std::span<const TimedPass> passes);
 
-// Batch sizes to time: four or more, from 1 to `most`, evenly spread on a logarithmic scale; fewer
-// only where there are not as many.
+// Returns batch sizes to time, from 1 to `most`, evenly spread on a logarithmic scale: four or more
+// if there are that many.
 std::vector<int64_t> batches_to_time(int64_t most);
 
 struct ModelCost {
   double sample_s = 0;         // forward and backward, one more sample of a batch, one thread
-  double step_s = 0;           // of a gradient, whatever its batch
-  double layer_s = 0;          // of each layer, forward and backward alike
-  double flops = 0;            // that the model gets per second where samples are what takes time
+  double step_s = 0;           // of a gradient, for any batch
+  double layer_s = 0;          // of each layer, forward or backward
+  double flops = 0;            // per second, when samples dominate the time
   double reference_flops = 0;  // that the reference kernel gets
   double error = 0;            // of the fit
   std::vector<TimedPass> timed;
@@ -47,14 +47,14 @@ struct ModelCost {
 
 // Times passes of several batch sizes for a second or two, alternating with the reference kernel.
 ModelCost measure_model_cost(const Job& job, const Prepared& prepared);
-// As if the model got the speed and took the overheads that the cluster of the job declares.
+// Returns the costs that the job's cluster declares, as if they had been measured.
 ModelCost declared_model_cost(const Job& job, const Prepared& prepared);
 
-// Makes a cluster's nodes take what the model takes here, scaled by the reference kernel: its
-// `speed` becomes the model's, and its overheads those that were measured.
+// Makes the nodes of a cluster take the times of the model here, scaled by the reference kernel.
+// `speed` becomes that of the model, and the overheads become the measured ones.
 void use_model_cost(ClusterConfig& cluster, const ModelCost& cost);
 
-// Of a gradient on `samples` samples on the first node: the share that does not grow with them.
+// Returns the share of a gradient's time on the first node that does not grow with `samples`.
 double fixed_share(const ClusterConfig& cluster, const Architecture& architecture, double samples);
 
 }  // namespace tutti

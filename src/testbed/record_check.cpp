@@ -52,7 +52,7 @@ class RecordCheck {
     if (!value.is_array()) wrong(place, value, "a list");
     for (size_t i = 0; i < value.size(); ++i) each(value[i], fmt::format("{}[{}]", place, i));
   }
-  // Those of its members that are there.
+  // Checks those of the keys that exist.
   void numbers_in(const json& value, const std::string& place,
                   std::initializer_list<const char*> keys) const {
     for (const char* key : keys)

@@ -1,5 +1,5 @@
-// run.json, checked before anybody relies on it: whoever reads a record may take for granted that
-// what is there is of the right type.
+// Checks run.json before anybody relies on it. Readers of a record may then assume that every value
+// in it has the right type.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -35,7 +35,7 @@ std::string report_html(const json& comparison, const std::string& where) {
   json data;
   try {
     data = report_data(comparison);
-  } catch (const json::exception&) {  // what the check let through
+  } catch (const json::exception&) {  // the check missed something
     throw DataError(
         fmt::format("{}: is damaged: a value is of another type than it should be; "
                     "write it anew with `tutti compare`",

@@ -34,11 +34,11 @@ const char* parse_cell(const char* at, const char* end, T& value) {
   return next < end && (*next == ',' || *next == '\n') ? next + 1 : nullptr;
 }
 
-// step,time_s,loss,rate,samples. A writer that was killed leaves half a line, or nothing: what is
-// whole is taken, and `missing` says what is not.
+// Reads step,time_s,loss,rate,samples. A writer that was killed leaves half a line, or nothing.
+// Whole lines are used, and `missing` says what is not there.
 Series read_series(const std::string& path, std::string& missing) {
   std::string text = read_file(path);
-  const size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  const size_t whole = text.rfind('\n') + 1;  // 0 without any whole line
   if (whole < text.size() || text.empty()) {
     missing = fmt::format("{}: ends within line {}; the steps from there on are missing", path,
                           1 + std::count(text.begin(), text.end(), '\n'));
@@ -147,7 +147,7 @@ void stitch(RunFiles& run, const RunFiles& source) {
     row["quality"] = member(*found->second, "quality");
     const double reached = number_of(row["quality"]);
     if (to_target_s.is_null() && (higher ? reached >= target : reached <= target))
-      to_target_s = member(row, "time_s");  // its own: the curve is shared, the clock is not
+      to_target_s = member(row, "time_s");  // its own time: the curve is shared, the clock is not
   }
   for (size_t i = 0; i < run.series.loss.size(); ++i)
     run.series.loss[i] = i < source.series.loss.size() ? source.series.loss[i] : NAN;

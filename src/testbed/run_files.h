@@ -22,7 +22,7 @@ struct RunFiles {
   nlohmann::json record;  // run.json
   Job job;
   Series series;
-  std::string missing;   // what of its files could not be read; empty: nothing
+  std::string missing;   // which of its files could not be read; else empty
   std::string curve_of;  // the run whose learning curve this one shares; empty: its own
 
   bool cost_only() const { return job.cluster.cost_only; }

@@ -35,7 +35,7 @@ std::optional<double> value_at(const std::vector<CurvePoint>& curve, double x);
 struct ConvergenceRule {
   double tolerance = 0.01;    // relative
   double window_share = 0.1;  // of all steps; an epoch if that is shorter
-  double fall_share = 0.9;    // of what the loss falls by in the whole run
+  double fall_share = 0.9;    // of the fall of the loss over the whole run
 };
 
 // How many steps the rule looks ahead, and smooths over.

@@ -105,8 +105,9 @@ void name_shared_curve(json& row, const Contender& contender,
           row["shared_curve_of"] = other.name;
 }
 
-// Two strategies of a virtual cluster may take the very same run, such as one without a bound and
-// one whose bound never held anybody back. Measured times are never the same.
+// Returns whether two runs are the same. On a virtual cluster two strategies may make identical
+// runs, for example one without a bound and one whose bound never held anybody back. Measured times
+// are never equal.
 bool took_the_run(const Contender& one, const Contender& other) {
   const auto same = [](const RunFiles& a, const RunFiles& b) {
     for (const char* key : {"parameters_sha256", "status", "steps", "bytes_sent", "messages"})
@@ -163,8 +164,8 @@ void make_unique(std::vector<Contender>& contenders) {
     if (const int times = ++seen[c.name]; times > 1) c.name += fmt::format(" #{}", times);
 }
 
-// In what the tasks of two runs differ; empty: in nothing. Records of older versions do not say
-// what they were made of: then it is the settings that must be the same.
+// Returns in what the tasks of two runs differ; empty when they do not. Records of older versions
+// do not identify their task, so their settings must be equal.
 std::string difference_of_tasks(const RunFiles& here, const RunFiles& there) {
   const json ours = here.record.value("task", json()), theirs = there.record.value("task", json());
   if (ours.is_object() && theirs.is_object()) return task_difference(ours, theirs);
@@ -190,8 +191,8 @@ void expect_one_task(const std::vector<Contender>& contenders) {
                                       run.folder, first.folder, text));
 }
 
-// A [[compare]] entry may change the task: then its row is there because somebody asked for it, and
-// it is said.
+// A [[compare]] entry may change the task. Its row is then kept, because somebody asked for it, and
+// the difference is shown.
 std::string rows_of_other_tasks(const std::vector<Contender>& contenders) {
   std::string names;
   const RunFiles& first = contenders.front().runs.front();
@@ -290,7 +291,7 @@ json summarise_runs(const std::vector<std::string>& folders) try {
   expect_one_task(contenders);
   Job job = with_settings(contenders.front().runs.front().job, {});
   return summarise(contenders.size() == 1 ? job.name : "runs", job, contenders);
-} catch (const json::exception&) {  // what the check of each record let through
+} catch (const json::exception&) {  // the check of a record missed something
   throw DataError(
       fmt::format("{}: its run.json{} is damaged: a value is of another type than it should be; "
                   "remove the folder and run it again",

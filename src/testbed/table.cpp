@@ -255,7 +255,7 @@ std::string wrapped(const std::string& text, size_t columns) {
   return result + line + "\n";
 }
 
-// What each strategy made of the cluster, and who took the run of whom.
+// Lists what each strategy planned for the cluster, and which runs are identical.
 std::string plans(const std::vector<json>& rows, bool in_table, size_t columns) {
   std::string text;
   std::map<std::string, std::string> by_plan;

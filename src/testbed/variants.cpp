@@ -90,8 +90,9 @@ std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
   return result;
 }
 
-// A comparison is of what the same machines do: who has nodes besides the workers and does not plan
-// for them puts them on the workers' machines. A [[compare]] entry runs as it was written.
+// A comparison shows what the same machines can do. A strategy that has nodes besides the workers
+// and does not plan for them puts these on the workers' machines. A [[compare]] entry runs as it
+// was written.
 void plan_nodes(ComparedJob& candidate, bool as_written, const Architecture& architecture,
                 size_t samples) {
   Job& job = candidate.job;

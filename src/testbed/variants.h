@@ -10,8 +10,8 @@
 namespace tutti {
 
 struct ComparedJob {
-  Job job;              // named as the comparison shows it, with its plan for the cluster
-  Job open;             // the same before anything was planned
+  Job job;              // has the name shown in the comparison, and its plan
+  Job open;             // the same job before it was planned
   std::string refusal;  // why it is not possible here; empty: it is
 };
 

@@ -37,7 +37,7 @@ Job with_bandwidth(const Choice& choice, double factor) {
 }  // namespace
 
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
-  Job planned = job;  // anew: another cluster may have another best plan
+  Job planned = job;  // planned anew: another cluster may have another best plan
   settle(planned, prepared.architecture, prepared.data.splits.train.size());
   const StepFigures step = simulate_steps(planned, prepared, stop);
   return choice.learning.steps * step.step_s + choice.learning.evaluations * step.evaluation_s;

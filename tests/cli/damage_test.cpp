@@ -78,7 +78,7 @@ TEST_F(Damage, ParametersThatAreNotThere) {
   EXPECT_TRUE(has(ended.err, "parameters.safetensors")) << ended.err;
 }
 
-// A full disk is no mistake of the job. The parameters (about 1 MB) do not fit, the rest does.
+// A full disk is not a mistake in the job. The parameters (about 1 MB) do not fit; the rest does.
 TEST_F(Damage, DiskFullAtTheEndOfTraining) {
   for (const std::string fabric : {"process", "virtual"}) {
     const Ended ended = run({"train", "job.toml", "--out", fabric, "--set", "task.model=mlp",

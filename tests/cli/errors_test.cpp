@@ -113,7 +113,7 @@ TEST_F(Refused, ValuesOutOfRange) {
   expect_line(9, "lr = nan", {"optimizer.lr", "finite"});
   expect_line(15, "workers = 70000", {"cluster.workers", "at most 65535"});
   expect_line(1, "name = \"a/b\"", {"name", "slash"});
-  // A name with an end in its middle is not the name of the folder that is looked for.
+  // A C string ends at the null character, so the folder would get another name.
   expect_line(1, "name = \"a\\u0000b\"", {"name = \"a\\x00b\"", "control characters"});
   expect_line(1, "name = \"a\\u001b[31mb\"", {"name = \"a\\x1b[31mb\"", "control characters"});
 }
@@ -124,7 +124,7 @@ TEST_F(Refused, UnknownChoices) {
   expect_line(14, "fabric = \"carrier-pigeon\"", {"cluster.fabric", "process, virtual"});
 }
 
-// The defaults of a job are nobody's wish.
+// Nobody wants the defaults of an empty job.
 TEST_F(Refused, JobsThatSayNothing) {
   expect_job("", {"job.toml: task.data is missing", "[task]", "data = \"fashion-mnist\""});
   expect_job("[cluster]\nworkers = 2\n", {"task.data is missing"});

@@ -196,7 +196,8 @@ TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
   }
 }
 
-// Two programs that write one run would mix its files; the second leaves those of the first alone.
+// Two programs that write one run would mix its files, so the second must not touch those of the
+// first.
 TEST(RunFolder, IsWrittenByOneRunAtATime) {
   TemporaryFolder folder;
   write_text(folder / "endless.toml", endless_job());

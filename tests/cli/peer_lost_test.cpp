@@ -168,7 +168,8 @@ TEST(Suspended, GoesOnAfterLongerThanTheTimeout) {
   }
 }
 
-// Those who wait for the server, which waits for the worker, have the same patience as all.
+// All nodes have the same timeout, also those that wait for the server, which waits for the stopped
+// worker.
 TEST(Stopped, AWorkerIsGoneOnWithoutBeforeOthersGiveUp) {
   for (const char* kind : {"parameter_server", "federated_averaging"}) {
     LongRun run({"strategy.kind=" + std::string(kind), "cluster.timeout=4"}, kWorkers + 1);
@@ -184,7 +185,7 @@ TEST(Stopped, AWorkerIsGoneOnWithoutBeforeOthersGiveUp) {
   }
 }
 
-// Kills the node that was forked as the `index`-th, so long after that.
+// Kills the `index`-th forked node this long after its fork.
 Ended train_with_early_kill(const Arguments& settings, size_t index, double delay_s) {
   const TemporaryFolder folder;
   write_text(folder / "job.toml", endless_job());
@@ -199,7 +200,8 @@ Ended train_with_early_kill(const Arguments& settings, size_t index, double dela
   return process.wait(30);
 }
 
-// Before it has met the others, or while they connect to it; process_test tries many moments.
+// The node dies before it has met the others, or while they connect to it. process_test tries many
+// more moments.
 TEST(KilledAtItsStart, EndsTheRunOrIsGoneOnWithout) {
   const Ended lost = train_with_early_kill({}, 1, 0.002);
   EXPECT_FALSE(lost.late);

@@ -1,4 +1,4 @@
-// What the tests of `tutti predict` share: small tables, and a folder with a run in it.
+// Helpers for the tests of `tutti predict`: small tables, and a folder with a run in it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// `tutti predict`: the folder of a run is all that it needs, and what was changed in it is refused.
+// `tutti predict` needs only the folder of a run, and refuses a folder that was changed.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -42,7 +42,7 @@ TEST_F(Predict, RunsWithoutParametersAreExplained) {
   expect({"flowers.csv", "test samples of the run", "put it back"});
 }
 
-// Names, scales and shapes are the run's own: the training data may be gone, or another one.
+// The run keeps its names, scales and shapes: its training data may be gone or replaced.
 TEST_F(Predict, NeedsNothingButTheRun) {
   Lines rows = flowers(150, true);
   write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
@@ -51,7 +51,7 @@ TEST_F(Predict, NeedsNothingButTheRun) {
   const Arguments predict = {"predict", "run", "--data", "new.csv"};
   const std::string expected = run(predict).out;
   ASSERT_FALSE(expected.empty());
-  // Another class, which comes before the others, and features of another scale.
+  // The new class comes before the others, and the features have another scale.
   rows.insert(rows.begin(), "1000,1000,1000,1000,aster");
   write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", rows));
   EXPECT_EQ(run(predict).out, expected);
@@ -64,7 +64,7 @@ TEST_F(Predict, NeedsNothingButTheRun) {
   EXPECT_EQ(run(predict).out, expected);
 }
 
-// Runs that older versions wrote have no description of their data, and are read as they did.
+// Runs of older versions have no description of their data, so their training data is read.
 TEST_F(Predict, RunsOfOlderVersionsReadTheirTrainingData) {
   train_on_flowers();
   const Ended before = run({"predict", "run"});
@@ -106,7 +106,7 @@ TEST_F(Predict, ADescriptionThatWasChangedIsRefused) {
   }
 }
 
-// Other weights of the same shape are not those whose quality the record tells.
+// The quality in the record is not that of other weights of the same shape.
 TEST_F(Predict, ParametersThatWereChangedAreRefused) {
   train_on_flowers();
   const std::string path = folder_ / "run/parameters.safetensors", whole = content_of(path);

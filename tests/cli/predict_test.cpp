@@ -66,8 +66,8 @@ TEST_F(Predict, ColumnsByTheirNames) {
       << other.err;
 }
 
-// Devices that see a part of the measures each, and a cloud: as the run answered its test samples,
-// with who did.
+// Two devices see a part of the measures each, below a cloud. Predictions equal the run's own
+// answers for its test samples, and say who answered.
 TEST_F(Predict, AsTheExitsOfARunAnswered) {
   write_text(folder_ / "flowers.csv", table("a,b,c,d,kind", flowers(300, true)));
   write_text(folder_ / "job.toml", job_for("{ kind = \"csv\", path = \"flowers.csv\" }", "mlp"));
@@ -201,7 +201,7 @@ TEST_F(Predict, EveryKindOfFileWithoutTheTrainingData) {
   }
 }
 
-// Of a sparse model the file has some rows; they are compared as well. Users keep their numbers.
+// The file of a sparse model has only some rows; they are checked too. Users keep their numbers.
 TEST_F(Predict, RatingsByTheNamesOfTheRun) {
   Lines rows;
   for (int i = 0; i < 60; ++i)

@@ -1,5 +1,5 @@
-// What a run tells beside its result: settings that lost their meaning, features that it saw, that
-// nothing was learnt; and that its files tell the same.
+// Tests what a run reports beside its result: dropped settings, the scales of features, and that
+// nothing was learnt. Its files must report the same.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ class Told : public testing::Test {
     EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
     return ended;
   }
-  // The first feature is 10^7 times the second, which alone tells the classes apart.
+  // The first feature is 10^7 times the second, but only the second tells the classes apart.
   void write_raw_numbers() {
     std::string table = "a,b,kind\n";
     for (int i = 0; i < 300; ++i)
@@ -65,7 +65,7 @@ TEST_F(Told, WhatFeaturesAreLike) {
   const Ended raw = run({"check", "raw.toml", "--set", plain});
   EXPECT_TRUE(has(raw.out, "as they are in the file; their scales differ")) << raw.out;
   EXPECT_TRUE(has(raw.out, "task.data.standardise = true")) << raw.out;
-  // So small a rate that nothing is learnt of the one that matters.
+  // The rate is so small that nothing is learnt from the feature that matters.
   const Ended stuck = run({"train", "raw.toml", "--quiet", "--out", "b", "--set", plain, "--set",
                            "optimizer.lr=1e-12"});
   EXPECT_EQ(stuck.err, "");
@@ -73,7 +73,7 @@ TEST_F(Told, WhatFeaturesAreLike) {
       << stuck.out;
 }
 
-// The file that grows and the record that is made at the end say the same.
+// evaluations.csv, which grows during the run, and run.json, written at the end, agree.
 TEST_F(Told, EvaluationsAreThoseOfTheRecord) {
   for (const std::string fabric : {"process", "virtual"}) {
     run({"train", "job.toml", "--quiet", "--out", fabric, "--set", "cluster.fabric=" + fabric});

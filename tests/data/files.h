@@ -69,8 +69,8 @@ inline std::string ramp(size_t size) {
   return out;
 }
 
-// Loads with no task seed of importance, complete paths, everything to train on, and numbers as
-// they are in the file.
+// Loads complete paths with any task seed, all samples for training, and numbers as they are in the
+// file.
 inline Data load_all(DataConfig config) {
   config.validation = config.test = 0;
   config.standardise = false;

@@ -8,7 +8,7 @@ namespace {
 Data read_as(const char* kind, const std::string& path, double test = 0.25) {
   DataConfig config;
   config.kind = kind;
-  config.standardise = false;  // its means and deviations depend on the split
+  config.standardise = false;  // means and deviations would depend on the split
   config.path = path;
   config.test = test;
   config.context = 2;
@@ -17,7 +17,7 @@ Data read_as(const char* kind, const std::string& path, double test = 0.25) {
   return load_data(config, 1, "");
 }
 
-// Whatever keeps the samples in memory, one changed value changes the fingerprint.
+// One changed value changes the fingerprint, in whatever form the samples are kept in memory.
 TEST(Fingerprint, FollowsEveryValue) {
   struct Case {
     const char *kind, *text;
@@ -53,7 +53,8 @@ TEST(Fingerprint, KnowsTheSplitApartFromTheSamples) {
   EXPECT_NE(fingerprint(one), fingerprint(other));
 }
 
-// Samples as a data set of its own would keep them: the way that gathers is the default.
+// Sparse rows use the default visit_contents(), which gathers samples. It must give the same result
+// as that of the table.
 TEST(Fingerprint, SparseRowsHaveThatOfTheirTable) {
   const TemporaryDirectory folder;
   const Data data = read_as("libsvm", folder.write("data", "1 1:2 2:3\n0 1:5\n1 2:8\n0 1:7\n"));

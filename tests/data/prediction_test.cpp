@@ -99,7 +99,7 @@ TEST_F(Prediction, TextKeepsTheVocabularyOfTheTraining) {
   EXPECT_THROW(load("abcxyz"), DataError);
 }
 
-// A file need not have all classes and features of the training, and keeps their numbers.
+// A file need not have all classes and features of the training data, and keeps their numbers.
 TEST_F(Prediction, SparseRowsKeepTheClassesOfTheTraining) {
   train("libsvm", "-1 1:1\n3 2:1 4:5\n7 3:1\n");
   const PredictionData data = load("7 1:2\n3 2:4\n");
@@ -117,7 +117,7 @@ TEST_F(Prediction, FannKeepsTheClassesOfTheTraining) {
   EXPECT_THROW(load("1 2 1\n0.5 1\n3\n"), DataError);
 }
 
-// Users and items are numbered as in the training, whatever their order; the rating is optional.
+// Users and items are numbered as in the training data, in any order. The rating is optional.
 TEST_F(Prediction, RatingsKeepTheNamesOfTheTraining) {
   train("ratings", "user,item,rating\nann,book,5\nbob,pen,1\nann,pen,3\n");
   const PredictionData rated = load("bob,book,2\nann,book,4\n");

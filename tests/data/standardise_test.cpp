@@ -61,8 +61,8 @@ TEST(Standardise, NothingLeaksFromTheOtherSplits) {
   EXPECT_GT(after.features[0], 1000);
 }
 
-// Numbers in a file have units, so they are standardised unless a job says otherwise; what is
-// sparse stays so.
+// Numbers in a file have units, so they are standardised unless a job says otherwise. Sparse data
+// stays sparse.
 TEST(Standardise, IsTheDefaultOfDenseFiles) {
   const TemporaryDirectory directory;
   DataConfig config = standardise_config(directory.write("t.csv", table(40)));
@@ -93,7 +93,7 @@ TEST(Standardise, SaysWhatItSaw) {
   EXPECT_TRUE(differ_in_scale(spread));
 }
 
-// A feature that one sample in many has is rare, not small.
+// A feature that few samples have is rare, not small.
 TEST(Standardise, SparseFeaturesAreJudgedByTheirLargestValues) {
   const TemporaryDirectory directory;
   DataConfig config;

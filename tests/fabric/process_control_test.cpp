@@ -69,7 +69,7 @@ TEST(ProcessControl, OutcomesAndRostersSurvive) {
   EXPECT_EQ(decode_invitation(encode_invitation(invitation())), invitation());
 }
 
-// A guest's error is printed on the launcher's terminal, which must not obey it.
+// A guest's error is printed on the launcher's terminal, which must not obey escapes in it.
 TEST(ProcessControl, ErrorsOfGuestsAreShownNotObeyed) {
   const NodeOutcome guest{NodeOutcome::Kind::kFailed, "\x1b", "\x1b[2Jgone\r", 1, kAnyRank};
   const NodeOutcome read = decode_outcome(encode_outcome(guest));

@@ -1,4 +1,4 @@
-// Nodes that are stopped and neither die nor go on, or go on later.
+// Tests nodes that are stopped, and stay stopped or go on later.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,8 +10,9 @@
 namespace tutti {
 namespace {
 
-// It neither dies nor goes on; one that computes for longer than the timeout is not taken for it.
-// Its peers hear of it before their own patience ends, also those who wait for somebody who waits.
+// A stopped node neither dies nor goes on, and a node that computes for longer than the timeout
+// must not be taken for one. Peers hear of the stopped node before their own timeout ends, also
+// those that wait for another waiting node.
 TEST(Process, AStoppedNodeIsLostByTheDeadline) {
   ConformanceOptions options;
   options.timeout_s = 3;
@@ -40,7 +41,7 @@ TEST(Process, AStoppedNodeIsLostByTheDeadline) {
       << outcomes[1].error;
 }
 
-// As by Ctrl-Z: the time in which a node was stopped is none in which it has waited.
+// The time in which a node was stopped, for example by Ctrl-Z, does not count as waiting.
 TEST(Process, AStopOfItsOwnDoesNotCountAsWaiting) {
   constexpr double kPatience_s = 2;
   const auto outcomes = run_nodes(2, [](Node& node) -> std::string {

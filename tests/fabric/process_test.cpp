@@ -95,7 +95,7 @@ TEST(Process, SurvivorsOfAKillNoticeAndGoOn) {
   }
 }
 
-// Forks are counted, and the one that makes `victim` is given so long to live.
+// Counts forks, and lets the one that makes `victim` die after `after_s`.
 struct EarlyDeath {
   int forks = 0;
   int victim = -1;
@@ -119,18 +119,18 @@ std::string notice_early_death(Node& node, Rank victim) {
   Endpoint& endpoint = node.endpoint();
   const Rank self = endpoint.rank();
   std::vector<std::byte> buffer(8);
-  // All hear of it as an event, ...
+  // All peers hear of the death as an event.
   const auto event = next_event(node);
   IN_BODY(event && event->kind == MemberEvent::Kind::kLost && event->rank == victim);
   IN_BODY(!node.membership().alive(victim));
-  // ... can go on without it, ...
+  // They can go on without the victim.
   for (Rank peer = 0; peer < endpoint.size(); ++peer)
     if (peer != self && peer != victim) IN_BODY(tell(node, peer, 1));
   for (Rank peer = 0; peer < endpoint.size(); ++peer)
     if (peer != self && peer != victim) IN_BODY(hear(node, peer, 1));
   Handle from_it = endpoint.receive(victim, user_tag(2), buffer);
   IN_BODY(endpoint.wait(from_it, kLong_s).state == State::kPeerLost);
-  // ... and name it as the reason where they cannot.
+  // They name it as the reason when they cannot go on.
   node.membership().end_waits_on_any_loss(true);
   Handle from_any = endpoint.receive(kAnyRank, user_tag(2), buffer);
   const Completion completion = endpoint.wait(from_any, kLong_s);

@@ -37,7 +37,8 @@ TEST(VirtualCosts, EachWorkerMayHaveItsOwnNumberOfThreads) {
     EXPECT_NEAR(run.number(rank), expected[rank], 1e-9) << rank;
 }
 
-// Half as fast a core takes twice as long, a straggler its factor; threads do not help.
+// A core that is half as fast takes twice as long, and a straggler takes its factor. More threads
+// do not help.
 TEST(VirtualCosts, OverheadsFollowTheCore) {
   ClusterConfig config = virtual_cluster(3);
   config.threads = 4;

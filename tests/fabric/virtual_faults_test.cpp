@@ -78,7 +78,8 @@ TEST(VirtualFaults, TransfersOutlastAShortCut) {
   }
 }
 
-// Whether its link is dead or a partition has it alone on its side, named or not.
+// The node is lost whether its link is dead or a partition leaves it alone on its side, named or
+// not.
 TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
   const FaultConfig faults[] = {fault("link_down", 0.5, {1}), fault("partition", 0.5, {1}),
                                 fault("partition", 0.5, {0, 2})};
@@ -101,7 +102,8 @@ TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
   }
 }
 
-// Hosts count, not nodes: ranks 0 and 1 share one, 2 and 3 another, and the server has its own.
+// The number of hosts decides, not that of nodes: ranks 0 and 1 share one host, 2 and 3 another,
+// and the server has its own.
 TEST(VirtualFaults, OfAPartitionTheSideWithFewerHostsIsLost) {
   ClusterConfig config = virtual_cluster(4);
   config.nodes_per_host = 2;

@@ -34,7 +34,7 @@ TEST(VirtualTime, OneMessageTakesLatencyAndSize) {
   }
 }
 
-// Who waits for several cannot say who is late, and blames no "rank -1".
+// A node that waits for several peers cannot say who is late, and must not blame "rank -1".
 TEST(VirtualTime, OfSeveralWaitsInVainNobodyIsBlamed) {
   ClusterConfig config = virtual_cluster(3);
   config.timeout_s = 2;

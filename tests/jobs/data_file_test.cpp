@@ -1,4 +1,4 @@
-// data.json: what is written is read again, to the last bit, and what cannot be is refused.
+// data.json is read exactly as it was written, and impossible contents are refused.
 #include "jobs/data_file.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(DataFile, IsMissingInRunsOfOlderVersions) {
   EXPECT_EQ(load_run_data(folder.path()), std::nullopt);
 }
 
-// Whoever edits it may also correct the checksum: sizes that cannot be are refused all the same.
+// An editor of the file may also correct the checksum, so impossible sizes are refused separately.
 TEST(DataFile, SizesThatCannotBeAreRefused) {
   const TemporaryFolder folder;
   save_run_data(folder.path(), example());

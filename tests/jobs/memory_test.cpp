@@ -50,7 +50,7 @@ TEST(Memory, OfAGrowingBatchIsThatOfTheLargest) {
   EXPECT_GT(needed(job + grows), needed(job));
 }
 
-// In the record of a simulation: not that of the fullest for all of them.
+// The record of a simulation has the memory of each node, not that of the fullest for all.
 TEST(Memory, OfNodesWithDifferentPartsIsToldApart) {
   const auto by_node = [](const Settings& settings) {
     const Job job = load_job("", settings);

@@ -174,7 +174,7 @@ TEST_F(ParametersFile, ATruncatedFileIsRefused) {
   EXPECT_TRUE(loads(whole_));
 }
 
-// What a strategy keeps names its own tensors: by them it comes back, and a damaged one is refused.
+// An attachment names its own tensors, so it can be read without a model. A damaged one is refused.
 TEST_F(ParametersFile, AnAttachmentComesBackOrIsRefused) {
   Attachment kept{.about = R"({"version":1})", .tensors = {}, .values = {1, 2, 3, 4, 5, 6, 7, 8}};
   kept.tensors.parameters = {{.name = "b.weight", .shape = {2, 3}, .range = {0, 6}},

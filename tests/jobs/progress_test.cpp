@@ -1,4 +1,5 @@
-// How far a run is, also when it goes on from another or its workers are not in step.
+// Tests the reported position of a run, also when it resumes another or its workers are not in
+// step.
 #include "jobs/progress.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace {
 using namespace testing_support;
 using nlohmann::json;
 
-// What programs are told after this step of the first worker.
+// Returns what programs are told after this step of the first worker.
 json told(const Course& course, const StepRow& row) {
   testing::internal::CaptureStderr();
   Progress progress(ProgressStyle::kJson, "run", course, "accuracy");
@@ -34,7 +35,7 @@ TEST(ProgressPosition, NeverPassesTheEnd) {
   const Course course{.steps = 376, .samples = 37600, .in_step = false};
   EXPECT_EQ(told(course, {.step = 410, .samples = 30000})["step"], 300);
   EXPECT_EQ(told(course, {.step = 410, .samples = 37700})["step"], 376);
-  const Course late{.steps = 376, .samples = 37600};  // steps that do without late workers
+  const Course late{.steps = 376, .samples = 37600};  // steps do without late workers
   EXPECT_EQ(told(late, {.step = 410, .samples = 30000})["step"], 300);
 }
 

@@ -102,7 +102,8 @@ TEST(NodeReport, GarbageIsADataError) {
   }
 }
 
-// Step by step, over the samples of all: a node without a share has no loss of its own.
+// Each step has the mean over the samples of all nodes. A node without a share has no loss of its
+// own.
 TEST(RunRecord, TheLossOfABatchIsTheMeanOverItsShares) {
   std::vector<NodeReport> nodes(3);
   nodes[0].losses = {1, NAN, 7};
@@ -115,7 +116,7 @@ TEST(RunRecord, TheLossOfABatchIsTheMeanOverItsShares) {
   ASSERT_EQ(losses.size(), 3u);
   EXPECT_DOUBLE_EQ(losses[0], (3 * 1 + 2 + 6) / 5.0);
   EXPECT_DOUBLE_EQ(losses[1], 4);
-  EXPECT_TRUE(std::isnan(losses[2]));  // all know the same
+  EXPECT_TRUE(std::isnan(losses[2]));  // all nodes know the same loss
 
   const testing_support::TemporaryFolder folder;
   const std::string names = "step,time_s,loss,rate,samples\n";
@@ -127,7 +128,7 @@ TEST(RunRecord, TheLossOfABatchIsTheMeanOverItsShares) {
 
 TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
   EXPECT_TRUE(has_collapsed(0.3, 0.6088, 0.104, true, 0.1));
-  EXPECT_FALSE(has_collapsed(0.3, 0.9, 0.51, true, 0.1));  // 0.4 of 0.8 is half
+  EXPECT_FALSE(has_collapsed(0.3, 0.9, 0.51, true, 0.1));  // 0.51 keeps just over half of the gain
   EXPECT_TRUE(has_collapsed(0.3, 0.9, 0.49, true, 0.1));
   EXPECT_FALSE(has_collapsed(0.1, 0.15, 0.1, true, 0.1));  // it never learnt anything
   EXPECT_TRUE(has_collapsed(0.3, 0.9, NAN, true, 0.1));
@@ -180,7 +181,7 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(wall["energy"]["joules"], 12);
   EXPECT_DOUBLE_EQ(wall["utilisation"], 2 * 1.4 / 21);
   EXPECT_EQ(wall["steps"], 100);
-  EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11.5);  // in the same time
+  EXPECT_DOUBLE_EQ(wall["samples_per_s"], 2000.0 / 11.5);  // over the same time
   EXPECT_EQ(wall["nodes"][1]["samples"], 1000);            // its own
   EXPECT_EQ(wall["bytes_sent"], (uint64_t{1} << 41) + 1);
   EXPECT_EQ(wall["messages"], 14);
@@ -192,7 +193,7 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(wall["steps_to_target"], 20);
   EXPECT_EQ(wall["samples_to_target"], 1280);
   EXPECT_DOUBLE_EQ(wall["time"]["relative_speed"], 1.5e10 / 20e9);
-  // 1.4 of 11.5 s are computing; reading data and the network take as long on any processor.
+  // Computing takes 1.4 of 11.5 s. Reading data and the network take equally long on any processor.
   EXPECT_DOUBLE_EQ(wall["time"]["normalised"], (11.5 - 1.4 + 1.4 * 0.75) / 11.5);
   EXPECT_EQ(wall["quality"]["validation_final"], 0.8);
   EXPECT_EQ(wall["quality"]["test_final"], 0.75);
@@ -225,7 +226,7 @@ TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
   EXPECT_EQ(summary(record, job).find("target"), std::string::npos);
 }
 
-// Two deviations of what guessing gives on so many samples are noise.
+// A result within two standard deviations of guessing is noise, given the number of samples.
 TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
   Job job = load_job("", {"optimizer.lr=0.25"});
   RunRecord record;
@@ -280,7 +281,7 @@ TEST(RunRecord, NobodyReported) {
   EXPECT_EQ(result["time"]["total_s"], 0);
   EXPECT_EQ(result["error"], "rank 0 was lost");
   EXPECT_NE(summary(record, job).find("peer lost: rank 0 was lost"), std::string::npos);
-  record.exit_code = 4;  // then the reason goes to standard error, and is not said twice
+  record.exit_code = 4;  // then the reason goes to standard error only
   EXPECT_NE(summary(record, job).find("status    peer lost\n"), std::string::npos);
   EXPECT_EQ(summary(record, job).find("rank 0"), std::string::npos);
 }

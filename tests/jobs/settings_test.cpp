@@ -179,7 +179,7 @@ TEST(Settings, UnknownOnesAreLookedForInAllTables) {
   EXPECT_EQ(hint("task.topology=ring"),
             "did you mean 'strategy.topology'? It belongs to [strategy], and needs strategy.kind = "
             "\"allreduce\" or \"hybrid\" or \"pipeline\" or \"scheduled\" or \"tensor\"");
-  // A word that is only spelt nearly like a setting of another table is not one of that.
+  // A word that merely resembles a setting of another table gets no suggestion.
   EXPECT_EQ(hint("footprint.epoch=3").find("did you mean"), std::string::npos);
   EXPECT_EQ(hint("kind=3"), "did you mean 'optimizer.kind' or 'strategy.kind'?");
   for (const char* odd : {"[=3", "]=3", "a[=3", "[]=3", "cluster.[=3"})  // no index of a list
@@ -207,7 +207,7 @@ TEST(Settings, ThoseOfAnotherChoiceSayWhichOne) {
             "it needs cluster.fabric = \"virtual\"");
 }
 
-// A key that is left over because the command line changed the kind was no mistake of the file's.
+// A key that is left over because the command line changed the kind is not a mistake in the file.
 TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   write_file(file_,
              "[task]\ndata = \"fashion-mnist\"\n"
@@ -230,7 +230,7 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   EXPECT_EQ(load_job(file_, {"task.model=logistic"}).dropped,
             Settings{file_ + ":3: task.model.hidden = [ 30, 20 ] was dropped: --set "
                              "task.model=logistic replaces all of task.model"});
-  // So do the entries of a comparison that name no kind of their own.
+  // Entries of a comparison without a kind of their own drop such keys too.
   write_file(file_,
              "[strategy]\nkind = \"allreduce\"\n[[compare]]\nname = \"a\"\n"
              "strategy.topology = \"tree\"\n[[compare]]\nname = \"b\"\n"
@@ -238,7 +238,7 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   EXPECT_EQ(load_job(file_, {"strategy.kind=gossip"}).dropped,
             Settings{file_ + ":5: compare.strategy.topology = \"tree\" is not a setting of gossip "
                              "and was dropped"});
-  // A value that the new kind does not know is one of the old kind's, too.
+  // A value that the new kind does not know is dropped too.
   write_file(file_, "[strategy]\nkind = \"allreduce\"\ntopology = \"hierarchical\"\n");
   EXPECT_EQ(load_job(file_, {"strategy.kind=elastic_averaging"}).dropped.size(), 1u);
 }

@@ -57,7 +57,7 @@ TEST(Schedule, CosineEndsAtItsFraction) {
     EXPECT_GT(schedule.rate(epoch), schedule.rate(epoch + 0.125));
 }
 
-// A run that ends after so many steps, in the middle of an epoch or before all of them.
+// The run ends after a number of steps, in the middle of an epoch or before all epochs are done.
 TEST(Schedule, CosineEndsWhereTheRunDoes) {
   OptimizerConfig config = config_of("cosine");
   config.final_fraction = 0.1;
@@ -66,7 +66,7 @@ TEST(Schedule, CosineEndsWhereTheRunDoes) {
   EXPECT_NEAR(schedule.rate(1.25), 0.2 * 0.55, 1e-12);
   EXPECT_NEAR(schedule.rate(2.5), 0.02, 1e-12);
   EXPECT_NEAR(schedule.rate(7), 0.02, 1e-12);
-  schedule.end_after(1000, 500);  // it comes to its end before
+  schedule.end_after(1000, 500);  // the earlier end stays
   EXPECT_NEAR(schedule.rate(1.25), 0.2 * 0.55, 1e-12);
   Schedule whole(config, 128, 8);
   whole.end_after(0, 500);

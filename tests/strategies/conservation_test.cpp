@@ -1,6 +1,6 @@
-// The books of every strategy add up, on both fabrics: samples, bytes, seconds and joules of the
-// parts are those of the whole. And what was counted is what was learnt: where the gradient of each
-// sample is the same, parameters move by exactly the samples that the record has.
+// Checks that the books of every strategy add up, on both fabrics: samples, bytes, seconds and
+// joules of the parts are those of the whole. Checks also that what was counted was learnt: when
+// all samples have the same gradient, parameters move by exactly the samples in the record.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr int kWorkers = 4;
 constexpr double kTarget = 1e6, kRate = 1e-7;
 constexpr int kRows = 160, kBatch = 24;  // 96 to train on: 4 whole batches, each of 4 equal shares
 
-// Every sample is x = 1, y = 1e6: the prediction stays so far below that the gradient of a squared
+// Every sample is x = 1, y = 1e6. The prediction stays so far below that the gradient of a squared
 // error is -1e6 for weight and bias, whatever has been learnt.
 Settings constant_gradient(const std::string& file) {
   std::ofstream out(file);
@@ -37,7 +37,7 @@ Settings constant_gradient(const std::string& file) {
       "task.model=linear",         "optimizer.kind=sgd",     fmt::format("optimizer.lr={}", kRate)};
 }
 
-// For those that cut a model into layers, or need classes.
+// This task is for strategies that cut a model into layers or need classes.
 Settings layered() {
   return {"task.data.kind=synthetic-classes",
           "task.data.samples=160",
@@ -63,7 +63,7 @@ Settings everywhere(const std::string& fabric) {
                            "cluster.timeout=60",
                            "cluster.fabric=" + fabric,
                            "cluster.workers=" + std::to_string(kWorkers)};
-  // Busy or not, a host draws as much: then energy follows from time alone.
+  // A host draws the same power whether busy or not, so that energy follows from time alone.
   return fabric == "process"
              ? common
              : common + Settings{"cluster.idle_power=100", "cluster.busy_power=100",
@@ -71,7 +71,7 @@ Settings everywhere(const std::string& fabric) {
                                  "cluster.speed_factors=[1, 0.9, 0.5, 0.2]"};
 }
 
-// Why parameters move otherwise than by the samples that were counted.
+// Returns why parameters do not move by the samples that were counted; empty if they must.
 std::string moves_otherwise(const std::string& variant, const std::string& kind) {
   static const std::map<std::string, std::string> kReasons = {
       {"elastic-averaging", "the centre goes a part of the way to its workers"},
@@ -146,8 +146,8 @@ void expect_seconds_add_up(const Books& run) {
     }
     EXPECT_LE(phases, total + 1e-9);
     longest = std::max(longest, total);
-    // Looking whether something has arrived takes virtual time, but nobody computes meanwhile.
-    // What a value in shared memory takes to be seen by others is part of a sum there.
+    // Polling for messages takes virtual time, but nobody computes meanwhile. In shared memory the
+    // time until others see a value is part of a sum.
     if (run.record.virtual_clock && run.name != "direct") {
       EXPECT_LE(node.at("compute_s").get<double>() + node.at("aggregate_s").get<double>(),
                 node.at("cpu_s").get<double>() + 1e-9);
@@ -163,13 +163,13 @@ void expect_seconds_add_up(const Books& run) {
 void expect_samples_add_up(const Books& run) {
   const double all = run.total("samples"), own = sum_of(run.written.at("nodes"), "samples");
   if (run.name == "ps-backup1") {
-    EXPECT_GE(own, all);  // what came too late was computed for nothing
+    EXPECT_GE(own, all);  // parts that came too late were computed for nothing
   } else {
     EXPECT_EQ(own, all);
   }
   EXPECT_GT(all, 0);
   ASSERT_FALSE(run.series.empty());
-  // Who does not wait for the others does not see their last steps.
+  // A worker that does not wait for the others does not see their last steps.
   if (run.synchronous()) {
     EXPECT_EQ(run.series.back()[4], all);
   } else {
@@ -215,7 +215,7 @@ void expect_energy_follows_from_time(const Books& run) {
               1e-9 * joules);
 }
 
-// Weight and bias from where they were to where they are, in steps of whole batches.
+// Compares how far weight and bias have moved with the steps of whole batches.
 void expect_moved_by_its_samples(const Books& run) {
   const Data data = load_data(run.job.task.data, run.job.task.seed, run.job.base_dir);
   const Architecture architecture = architecture_of(run.job, data);
@@ -251,7 +251,7 @@ void expect_books_add_up(const Books& run) {
   if (moves_otherwise(run.name, run.kind).empty()) expect_moved_by_its_samples(run);
 }
 
-// The first task that the variant can train; empty: none, and why not.
+// Returns the first task that the variant can train, or nothing and the reason in `refused`.
 std::optional<Job> job_for(const Settings& variant, const std::string& fabric,
                            const std::string& file, std::string& refused) {
   const std::vector<Settings> tasks = {constant_gradient(file), layered(), lasso()};
@@ -304,7 +304,7 @@ TEST_P(Conservation, PartsOfEveryStrategyMakeItsTotals) {
       }
       expect_books_add_up(run);
     }
-  // Shared memory is not simulated.
+  // Only hogwild is refused: shared memory is not simulated.
   EXPECT_EQ(refused,
             GetParam() == "virtual" ? std::set<std::string>{"hogwild"} : std::set<std::string>{});
 }
@@ -312,7 +312,7 @@ TEST_P(Conservation, PartsOfEveryStrategyMakeItsTotals) {
 INSTANTIATE_TEST_SUITE_P(Fabrics, Conservation, testing::Values("virtual", "process"),
                          [](const auto& fabric) { return fabric.param; });
 
-// The machine takes no less than when it idles, all the time that counts: most of it reads data.
+// The machine draws at least its idle power all the time, and most of that time it reads data.
 TEST(Energy, CountsTheReadingOfData) {
   const RunRecord record =
       run(logistic_task() + Settings{"task.data.samples=400000", "task.data.limit=100",
@@ -325,7 +325,7 @@ TEST(Energy, CountsTheReadingOfData) {
   EXPECT_GE(record.joules, 14 * (record.data_s + record.nodes[0].total_s));
 }
 
-// It comes down until the end of the run, wherever that is.
+// The rate falls until the end of the run, wherever that is.
 TEST(CosineSchedule, EndsAtTheLastStep) {
   const TemporaryFolder folder;
   const std::map<std::string, Settings> strategies = {

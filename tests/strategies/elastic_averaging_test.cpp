@@ -59,7 +59,7 @@ TEST(ElasticAveraging, PenaltyTimesRateIsTheMovingRate) {
                 elastic({"task.max_steps=4", "strategy.moving_rate=0", "strategy.penalty=3.0"})));
 }
 
-// The rate rises from step to step, and the pull with it: three updates by hand.
+// The rate rises from step to step, and the pull rises with it. Three updates are computed by hand.
 TEST(ElasticAveraging, PenaltyFollowsTheSchedule) {
   const Settings settings = elastic({"task.max_steps=4", "task.epochs=2", "strategy.moving_rate=0",
                                      "strategy.penalty=3.0", "optimizer.warmup_epochs=1"});

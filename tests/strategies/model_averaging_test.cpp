@@ -47,7 +47,7 @@ TEST(ModelAveraging, OnceSendsTwoModelsPerWorkerAndMeasuresOnce) {
   EXPECT_LT(record.nodes[3].bytes_sent, model + 512);
 }
 
-// Bytes of the node that sends most, on the average of the steps between two lengths of a run.
+// Compares the bytes of the node that sends most, per step, between two lengths of a run.
 TEST(StepCost, OfAveragesIsWhatIsSent) {
   struct Case {
     Settings strategy;

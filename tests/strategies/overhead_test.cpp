@@ -1,4 +1,4 @@
-// What it takes to begin: every pass over a batch and every layer of it is charged once, whichever
+// Tests fixed costs: every pass over a batch and every layer of it is charged once, whichever
 // strategy runs it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -40,8 +40,8 @@ double computing_s(const Settings& settings) {
   return sum_s;
 }
 
-// What ten steps take because of these overheads, on all nodes together; measuring, which all runs
-// do once, is left out.
+// Returns the time that these overheads add to ten steps, over all nodes. Evaluation, which all
+// runs do once, is left out.
 double ten_steps_s(const Settings& job, const std::string& pass, const std::string& layer) {
   const Settings with =
       job + Settings{"cluster.step_overhead=" + pass, "cluster.layer_overhead=" + layer};
@@ -77,7 +77,7 @@ TEST(Overhead, StagesAndShardsBeginEveryMicroBatch) {
   const Job job = load_job("", overhead_task({"strategy.kind=allreduce"}));
   const Architecture whole = prepare(job).architecture;
   const auto layers = static_cast<double>(whole.layers.size());
-  // Three stages with five micro-batches: each stage begins each of them.
+  // Each of the three stages begins each of the five micro-batches.
   const Settings pipeline = {"cluster.workers=3", "strategy.micro_batches=5",
                              "strategy.kind=pipeline"};
   expect_charged(overhead_task(pipeline), 3 * 5, 5 * 2 * layers);
@@ -96,7 +96,7 @@ TEST(Overhead, AnEmptyBatchCostsNothing) {
   const size_t samples = prepare(job).data.splits.train.size();
   const RunRecord record = run(task + Settings{fmt::format("task.global_batch={}", samples - 2)});
   ASSERT_EQ(record.status, "done") << record.error;
-  EXPECT_GT(record.nodes[1].compute_s, 2 * 2e-3);  // at half the reference speed
+  EXPECT_GT(record.nodes[1].compute_s, 2 * 2e-3);  // two steps, at half the reference speed
   EXPECT_LT(record.nodes[3].compute_s, 2 * 2e-3);
   EXPECT_GT(record.nodes[3].compute_s, 2e-3);
 }

@@ -1,5 +1,5 @@
-// How many seeds a test tries. `./scripts/test --thorough` sets TUTTI_THOROUGH: it tries many more
-// than a usual run has time for.
+// Returns how many seeds a test tries. `./scripts/test --thorough` sets TUTTI_THOROUGH, which
+// allows many more than a usual run has time for.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One cost model for all commands: what a pass costs is fitted truthfully, a node that is not used
-// does not matter, and a job that advice hands on takes the times of the advice.
+// All commands use one cost model: the fit finds the true cost of a pass, nodes that are not used
+// do not matter, and a recommended job takes the times of the advice.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using nlohmann::json;
 const std::atomic<bool> not_stopped{false};
 const Announce unannounced = [](const std::string&) {};
 
-// 16 x 11 + 11 + 11 x 4 + 4 parameters: so small that a pass is nearly all fixed cost.
+// The model has 16 x 11 + 11 + 11 x 4 + 4 parameters: a pass is nearly all fixed cost.
 constexpr const char* kSmallJob = R"(name = "small"
 [task]
 data = { kind = "synthetic-classes", samples = 2000, features = 16, classes = 4, noise = 0.5 }
@@ -92,7 +92,7 @@ TEST(PassCosts, AreTimedOnFourSizesOrMore) {
   }
 }
 
-// One node computes for itself, whatever stands beside it.
+// A single node computes alone, whatever other nodes there are.
 TEST_F(SmallModel, SoloDoesNotDependOnNodesThatItDoesNotUse) {
   double first_s = 0;
   for (const int workers : {1, 2, 4, 16, 64}) {
@@ -113,8 +113,8 @@ TEST_F(SmallModel, OneNodeComesFirstWhereAStepIsNearlyAllFixedCost) {
   }
 }
 
-// The costs were measured here, on a machine that others use; the job that is handed on declares
-// them, so that whoever runs it meets the same virtual times.
+// The costs were measured on this machine, which others use too. The recommended job declares them,
+// so that it takes the same virtual times everywhere.
 TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
   for (const char* strategy : {"solo", "ring"}) {
     const json advice = ask(job({"cluster.workers=4"}), {strategy}, /*declared=*/false);
@@ -128,7 +128,7 @@ TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
     for (const NodeReport& node :
          launch(handed, {.out = "", .keep_files = false}, not_stopped).nodes)
       total_s = std::max(total_s, node.total_s);
-    // Steps of a ring drift into a rhythm, so they are alike but not the same.
+    // The steps of a ring drift into a rhythm, so their times are similar but not equal.
     EXPECT_NEAR(total_s, best["time_s"].get<double>(), 0.05 * total_s) << strategy;
     const json again = ask(handed, {strategy}, /*declared=*/true);
     EXPECT_NEAR(again["choices"][0]["time_s"].get<double>(), best["time_s"].get<double>(),
@@ -136,7 +136,7 @@ TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
   }
 }
 
-// `survey` and `compare` simulate as advice does: all charge the same pass.
+// `survey` and `compare` simulate as advice does, because all charge the same cost of a pass.
 TEST_F(SmallModel, AStepOfAWholeRunIsTheStepOfTheAdvice) {
   Job solo = job({"cluster.workers=1", "strategy.kind=solo"});
   const Prepared prepared = prepare(solo);
@@ -145,7 +145,7 @@ TEST_F(SmallModel, AStepOfAWholeRunIsTheStepOfTheAdvice) {
   const double pass_s = overhead_of(solo.cluster, 0, 1, layers) +
                         64 * prepared.architecture.training_flops() / solo.cluster.speed_flops;
   EXPECT_GE(step.step_s, pass_s);
-  EXPECT_LT(step.step_s, 1.05 * pass_s);  // the optimizer's update is the rest
+  EXPECT_LT(step.step_s, 1.05 * pass_s);  // the rest is the optimizer's update
 }
 
 TEST_F(SmallModel, ARealClusterIsNoClusterToAdviseFor) {

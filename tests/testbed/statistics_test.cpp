@@ -84,7 +84,7 @@ TEST(ConvergedAt, LessThanTheToleranceIsNoImprovement) {
   EXPECT_FALSE(converged_at(slow, 4, 0.01));
 }
 
-// A loss that rests before it falls, and one whose first batch was an easy one, have not converged
+// A loss that stays level before it falls, and one whose first batch was easy, have not converged
 // in their first step.
 TEST(ConvergedAt, IsNotWhereTheLossRestsBeforeItFalls) {
   std::vector<double> losses(40, 2.3);
@@ -96,7 +96,7 @@ TEST(ConvergedAt, IsNotWhereTheLossRestsBeforeItFalls) {
   losses.assign(160, 2.3);
   losses[0] = 2.1;
   EXPECT_FALSE(converged_at(losses, 16, 0.01));
-  // Half of the way down, a rest, and the other half.
+  // The loss falls half of the way, stays level, and then falls the other half.
   losses.assign(60, 1.0);
   losses.resize(160, 0.1);
   losses[0] = 2.0;

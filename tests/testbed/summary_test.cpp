@@ -162,7 +162,7 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
   const std::string first = add("a", {.settings = kRing, .qualities = {0.5}});
   const std::string other = add("b", {.settings = kTree, .qualities = {0.5}});
   EXPECT_EQ(said(), "");
-  // The same settings, but another file behind them.
+  // The settings are equal, but the file that they name has changed.
   const auto with_data = [](const std::string& run, const char* data) {
     json record = json::parse(read_file(run + "/run.json"));
     record["task"] = {{"data", data}, {"target", 0.8}};
@@ -176,13 +176,13 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
       said().find(other + ": is a run of another task than " + first + ": data 5678 (there 1234)"),
       std::string::npos)
       << said();
-  // Records that do not say what they are of are compared by their settings.
+  // Records that do not identify their task are compared by their settings.
   folders_.pop_back();
   add("c", {.settings = kTree + Settings{"task.data.limit=64"}, .qualities = {0.5}});
   EXPECT_NE(said().find("limit 64"), std::string::npos) << said();
 }
 
-// Whoever kept the record was killed: what is whole counts, and what is missing is said.
+// The writer of the record was killed: whole lines count, and what is missing is reported.
 TEST_F(Summary, AHalfWrittenSeriesIsReadAsFarAsItGoes) {
   const std::string run = add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
   const std::string series = read_file(run + "/series.csv");
@@ -198,8 +198,8 @@ TEST_F(Summary, AHalfWrittenSeriesIsReadAsFarAsItGoes) {
   }
 }
 
-// Every value of a record in turn is taken away or becomes something else; and bytes of files are
-// changed or cut off. Whatever is refused is refused with the file and what to do.
+// Each value of a record in turn is replaced, and bytes of files are changed or cut off. Every
+// refusal must name the file and say what to do.
 TEST_F(Summary, DamagedRecordsNeverShowTheParsersWords) {
   const std::string run = add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
   size_t refused = 0;
@@ -228,7 +228,7 @@ TEST_F(Summary, DamagedRecordsNeverShowTheParsersWords) {
         changed[at] = other;
         write_file(run + "/run.json", changed.dump());
         read(pointer + " = " + other.dump());
-        if (at != json::json_pointer(pointer)) break;  // inner ones once are enough
+        if (at != json::json_pointer(pointer)) break;  // one replacement is enough for inner values
       }
   std::mt19937 random(1);
   for (int i = 0; i < 60; ++i) {
@@ -265,7 +265,7 @@ TEST_F(Summary, DamageIsNamed) {
   other = json::parse(whole);
   other.erase("evaluations");
   expect("run.json", other.dump(), "\"evaluations\" is missing");
-  // A comparison with it would be written, and then refused by `report`.
+  // Otherwise a comparison with this record would be written, and then refused by `report`.
   for (const json& interval : {json::array({"wait", 2, 1}), json::array({"wait", "", 1}), json()}) {
     other = json::parse(whole);
     other["timeline"] = json::array(
@@ -292,8 +292,8 @@ TEST_F(Summary, CsvHasALinePerStrategyAndSeed) {
       << csv;
 }
 
-// A bound that never holds anybody back makes the run of none; where measured runs look alike it is
-// chance.
+// A bound that never holds anybody back makes the same run as no bound. Measured runs that look
+// alike do so by chance.
 TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
   const Settings servers = {"strategy.kind=parameter_server", "cluster.workers=2"};
   add("none", {.settings = servers + Settings{"strategy.consistency=asp", "name=none"},
@@ -330,7 +330,7 @@ TEST_F(Summary, NamesThePlanOfEach) {
   EXPECT_EQ(result["strategies"][0]["plan"], plan);
   EXPECT_EQ(result["strategies"][0]["machines"], 8);
   check_comparison(result, "compare.json");
-  for (const size_t columns : {80u, 200u})  // below the table, or in it
+  for (const size_t columns : {80u, 200u})  // the plan is shown below the table, or in it
     EXPECT_NE(comparison_table(result, {.columns = columns}).find(plan), std::string::npos);
 }
 

@@ -58,8 +58,8 @@ TEST(ComparedJobs, AllIsEveryVariantOfTheCatalog) {
   }
 }
 
-// Energy and price compare only where everybody has the same machines: servers and schedulers run
-// on those of the workers, or in place of some.
+// Energy and price are comparable only when all use the same machines. So servers and schedulers
+// run on the workers' machines, or replace some workers.
 TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
   const Settings lasso = {"task.data.kind=synthetic-linear",
                           "task.model.kind=linear",
@@ -83,7 +83,7 @@ TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
   EXPECT_GT(with_others, 20u);
 }
 
-// Who writes an entry has said where its servers run; one server is a variant of its own.
+// An entry says itself where its servers run. A single server is a variant of its own.
 TEST(ComparedJobs, OfAnEntryRunAsWritten) {
   Job job = virtual_job({"strategy.kind=parameter_server"});
   job.compare.push_back(with_settings(job, {"name=apart", "strategy.servers=3"}));

@@ -51,7 +51,7 @@ class Board {
   // How many offers of `rank` were taken: it need not look at each while this stays the same.
   std::atomic<uint32_t>& taken(Rank rank) { return seats_[rank].taken; }
 
-  // How many steps the node has begun, for who wants to say what it was doing.
+  // Counts the steps that the node has begun, so that others can say what it was doing.
   std::atomic<uint64_t>& steps(Rank rank) { return seats_[rank].steps; }
 
   // Where the node last ran, plus one; 0 when not known.

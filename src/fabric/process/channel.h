@@ -53,8 +53,8 @@ class Channel {
   ucp_worker_h worker() const { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   std::string address() const;
-  // Fails for an address whose owner has died meanwhile: then it stays unconnected, and the
-  // launcher will say that the peer is lost. What UCX said is in failure(), should it not.
+  // Stays unconnected when the owner of the address has died meanwhile. The launcher will then
+  // report that the peer is lost; if it does not, failure() has the error of UCX.
   void connect(const std::string& address);
   bool connected() const { return endpoint_ != nullptr; }
   const std::string& failure() const { return failure_; }

@@ -34,7 +34,7 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int64_t kLookNs = 2 * kMillisecondNs;
 constexpr int64_t kPingNs = 250 * kMillisecondNs;
 
-// A sleeper looks up this often, so that one that was stopped notices; no round takes so long.
+// A sleeping node wakes this often, to notice that it was stopped; no round takes so long.
 constexpr int64_t kLongestSleepMs = 500;
 constexpr int64_t kStoppedNs = 1000 * kMillisecondNs;
 
@@ -153,7 +153,7 @@ void Reactor::report(const NodeOutcome& outcome) {
   if (serve) throw InterruptedError();
 }
 
-// A launcher elsewhere pings. One that is there and was stopped is waited for as long as a peer.
+// A remote launcher pings. A launcher that was stopped is waited for as long as a peer.
 void Reactor::expect_launcher() {
   if (!joined_ || static_cast<double>(monotonic_ns() - heard_ns_) * 1e-9 < timeout_s_) return;
   lose_launcher(fmt::format("the launcher has said nothing for {} s", timeout_s_));
@@ -208,7 +208,7 @@ void Reactor::sleep(double seconds) {
 
 Reactor::Pause Reactor::yield(int64_t& idle_since_ns, Deadline& deadline) {
   const int64_t now_ns = monotonic_ns();
-  // A node that was stopped, as all are by Ctrl-Z, has not waited for its peers meanwhile.
+  // A node that was stopped, for example by Ctrl-Z, was not waiting for its peers meanwhile.
   const int64_t missed_ns = now_ns - std::exchange(deadline.looked_ns, now_ns);
   if (missed_ns > kStoppedNs) deadline.at_ns += missed_ns;
   const int64_t deadline_ns = deadline.at_ns;

@@ -102,10 +102,10 @@ class Reactor {
   enum class Pause { kOver, kYielded, kSleep };
   struct Deadline {
     int64_t at_ns;
-    int64_t looked_ns;  // when the waiting node last looked at the time
+    int64_t looked_ns;  // when the waiting node last read the clock
   };
-  // Yields, unless nothing has happened for so long that the node had better sleep. Puts the
-  // deadline off by the time in which the node was stopped.
+  // Yields, unless nothing has happened for so long that the node should sleep. Extends the
+  // deadline by the time for which the node was stopped.
   Pause yield(int64_t& idle_since_ns, Deadline& deadline);
   // True when every source of events will wake a sleeper, and none has something already.
   bool may_sleep();

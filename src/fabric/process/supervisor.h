@@ -39,9 +39,9 @@ class Supervisor {
     std::string origin;            // where it is
     int unanswered = 0;            // pings since it last said something
     int64_t heard_ns = 0;          // when it last said something, or was seen to run; 0: not yet
-    uint64_t steps = 0;            // of a guest: those it had begun by then
+    uint64_t steps = 0;            // steps that a guest had begun by then
     int64_t awaited_until_ns = 0;  // its place is free until then; 0: taken, or not to be taken
-    std::string cut_off_for;       // why we killed it
+    std::string cut_off_for;       // why the launcher killed it
     std::unique_ptr<ControlSocket> control;
     uint32_t incarnation = 0;
     bool greeted = false;  // its hello came: peers know it
@@ -49,7 +49,7 @@ class Supervisor {
     bool ended = false;  // its outcome is settled
     bool lost = false;   // peers were told so, and not that it is back
     uint32_t lost_incarnation = 0;
-    uint32_t lost_as = 0;  // the how manieth loss of the run that was
+    uint32_t lost_as = 0;  // which loss of the run it was, counted from 1
     NodeOutcome outcome;
     int restarts_left = 0;
     // Addresses for it, from peers who were faster to say hello: one of each at most, since in
@@ -79,7 +79,7 @@ class Supervisor {
   void wait_for(Rank rank, int64_t until_ns);  // somebody may take its place
   std::vector<NodeOutcome> nobody_came();
 
-  // Nodes that are there and do nothing (supervisor_silence.cpp).
+  // These handle nodes that are there but do nothing (supervisor_silence.cpp).
   void check_silence();
   std::string last_step(Rank rank);
 
@@ -116,7 +116,7 @@ class Supervisor {
   int64_t next_ping_ns_ = 0;
   bool gathered_ = false;  // those who join have come
   uint32_t losses_ = 0;
-  int64_t looked_ns_ = 0;  // for who is silent
+  int64_t looked_ns_ = 0;  // when silence was last checked
   bool gave_up_ = false;   // some node waited in vain until its deadline
   bool started_ = false;
   bool stopping_ = false;

@@ -19,7 +19,7 @@ void Supervisor::tell(Rank rank, const Message& message, std::shared_ptr<FileDes
   board_.news().fetch_add(1, std::memory_order_release);
 }
 
-// To those only who have been welcomed: the others hear it right after their welcome.
+// Only nodes that were welcomed are told. The others hear it right after their welcome.
 void Supervisor::tell_others(Rank about, const Message& message,
                              const std::shared_ptr<FileDescriptor>& attached) {
   for (Rank rank = 0; rank < size(); ++rank)
@@ -100,8 +100,8 @@ void Supervisor::greet(Rank rank) {
   Child& fresh = child(rank);
   fresh.lost = false;
   fresh.announced_to.clear();
-  // Those who were lost before are announced as alive, and then as lost, in the order of their
-  // loss: so a node that starts late takes the same events for the same reasons as the others.
+  // Lost nodes are announced as alive, and then as lost, in the order of their losses. So a node
+  // that starts late sees the same events for the same reasons as the others.
   std::vector<Member> members;
   std::vector<Rank> lost;
   for (Rank other = 0; other < size(); ++other) {
@@ -158,7 +158,7 @@ void Supervisor::settle(Rank rank, NodeOutcome outcome) {
   if (from.ended) throw DataError("a node sent two results");
   if (outcome.lost_peer >= size()) throw DataError("a node lost a peer that there is not");
   const bool gave_up = outcome.kind != NodeOutcome::Kind::kDone;
-  // By its deadline: where it heard of a loss it names who was lost.
+  // A node that names no lost peer gave up at its deadline.
   gave_up_ = gave_up_ || (outcome.exit_code == kExitPeerLost && outcome.lost_peer == kAnyRank);
   from.outcome = std::move(outcome);
   from.ended = true;

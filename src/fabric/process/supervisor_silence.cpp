@@ -1,5 +1,6 @@
-// Nodes that neither die nor say anything: a process that was stopped, a guest that went silent.
-// Their peers give up by their own deadline; so does the launcher, which would wait for ever.
+// Finds nodes that neither die nor say anything: a process that was stopped, or a guest that went
+// silent. Peers give up at their own deadlines, and without this check the launcher would wait for
+// ever.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +15,12 @@ namespace {
 
 constexpr int64_t kLookAgainNs = 250'000'000;
 constexpr int64_t kMissedNs = 1'000'000'000;
-// Of cluster.timeout. A stopped process is let go well before its peers give up, or those who wait
-// for a node that waits for it would do so, where the strategy goes on without it.
+// This share of cluster.timeout is less than 1 because a stopped process must be given up well
+// before its peers give up. Otherwise nodes that wait for one of these peers would give up too,
+// although the strategy could go on without the stopped process.
 constexpr double kStoppedShare = 0.5;
 
-// The state follows the name, which is in parentheses and may hold anything.
+// In /proc/PID/stat the state follows the name, which is in parentheses and may hold anything.
 bool is_stopped(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
@@ -30,34 +32,34 @@ bool is_stopped(pid_t pid) {
 
 }  // namespace
 
-// A forked node that computes is seen to run, however long it takes. A guest that computes is
-// silent like one that was stopped, so it is let go only when a peer has waited in vain, or when
+// A forked node that computes is seen to run, however long it takes. A guest that computes is as
+// silent as one that was stopped, so it is given up only when a peer has waited in vain, or when
 // nobody else is left.
 void Supervisor::check_silence() {
   const int64_t now_ns = monotonic_ns();
   const int64_t elapsed_ns = now_ns - looked_ns_;
   if (elapsed_ns < kLookAgainNs) return;
   looked_ns_ = now_ns;
-  // A launcher that was stopped itself, as by Ctrl-Z, has not seen whether they ran meanwhile.
+  // A launcher that was itself stopped, for example by Ctrl-Z, has not seen whether nodes ran.
   const bool missed = elapsed_ns > kMissedNs;
   const auto under_way = std::count_if(children_.begin(), children_.end(),
                                        [](const Child& other) { return !other.ended; });
   for (Rank rank = 0; rank < size(); ++rank) {
     Child& node = child(rank);
-    // Before the start another deadline holds, after which one can say who was not ready.
+    // Before the start check_startup() has its own deadline and can say who was not ready.
     if (node.ended || !running(node) || !started_) continue;
     const bool speaks = !node.joins && !is_stopped(node.pid);
     if (speaks || missed || node.heard_ns == 0) node.heard_ns = now_ns;
     const double patience_s = (node.joins ? 1 : kStoppedShare) * options_.timeout_s;
     if (static_cast<double>(now_ns - node.heard_ns) * 1e-9 < patience_s) continue;
     if (node.joins && !gave_up_ && under_way > 1) continue;
-    node.heard_ns = now_ns;  // once
+    node.heard_ns = now_ns;  // cut off only once
     cut_off(rank, fmt::format("{} for {} s{}", node.joins ? "said nothing" : "was stopped",
                               patience_s, last_step(rank)));
   }
 }
 
-// What is known of what it was doing.
+// Returns what is known of the last step of the node, for error messages.
 std::string Supervisor::last_step(Rank rank) {
   const uint64_t step = child(rank).joins ? child(rank).steps : board_.steps(rank).load();
   if (step == 0) return ", before its first step";

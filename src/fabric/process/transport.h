@@ -38,7 +38,7 @@ class Transport {
   void lose(Rank rank);
   void join(Rank rank, uint32_t incarnation);
   bool connected(Rank rank) const;
-  std::string why_unconnected(Rank rank) const;  // what UCX said, or nothing
+  std::string why_unconnected(Rank rank) const;  // the error of UCX, or empty
 
   Operation& send(Rank to, Tag tag, std::span<const std::byte> data);
   Operation& receive(Rank from, Tag tag, std::span<std::byte> buffer);

@@ -8,7 +8,7 @@
 namespace tutti::simulation {
 namespace {
 
-// The nodes that the fault names. A link belongs to a host: all nodes there go with it.
+// Returns the nodes that the fault names. A link belongs to a host, so all nodes there are named.
 std::vector<bool> named_in(const World& world, const FaultConfig& fault) {
   std::vector<bool> named(static_cast<size_t>(world.size()));
   for (Rank rank = 0; rank < world.size(); ++rank)
@@ -29,9 +29,9 @@ Transfers::Separates separation(const World& world, const FaultConfig& fault) {
   };
 }
 
-// Who is cut off from the cluster, and not the cluster from them: those whose link it is; of a
-// partition the side with fewer hosts, and of two halves the one without rank 0, which keeps the
-// record. So one node alone is lost in the same way, whatever cuts it off.
+// Decides which side is lost. A dead link cuts off its own nodes. A partition cuts off the side
+// with fewer hosts or, if both have as many, the side without rank 0, which keeps the record. So a
+// single node is lost in the same way, whatever cuts it off.
 std::vector<bool> cut_off_by(const World& world, const FaultConfig& fault) {
   std::vector<bool> named = named_in(world, fault);
   if (fault.kind == "link_down") return named;

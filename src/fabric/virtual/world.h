@@ -81,7 +81,7 @@ class World {
   // For all.
   void wake(Rank rank);
   void crash(Rank rank, double restart_s);  // not by an actor
-  // All pairs that `separates` names lose each other; those `cut_off` are lost to the run.
+  // Makes all pairs that `separates` names lose each other. Nodes in `cut_off` are lost to the run.
   void separate(const Transfers::Separates& separates, const std::vector<bool>& cut_off);
 
   const ClusterConfig& config() const { return config_; }

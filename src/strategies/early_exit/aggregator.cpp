@@ -39,7 +39,7 @@ std::span<const float> ScoreAggregator::receive_scores(size_t samples, Tag tag) 
   return head_ ? head_->forward(fused_) : fused_;
 }
 
-// The gradient by the scores of the exit, to the scores of each device.
+// Sends each device the gradient with respect to its scores, from that of the exit's scores.
 void ScoreAggregator::send_back(std::span<const float> slopes, uint64_t step) {
   if (arithmetic()) {
     PhaseScope scope(context_.watch, Phase::kCompute);
@@ -94,7 +94,7 @@ Verdicts ScoreAggregator::judge_all(std::span<const uint32_t> samples, uint64_t 
   return {};
 }
 
-// Devices hear of it first, because the tiers above wait for what they send.
+// The devices are told first, because the tiers above wait for what devices send.
 ExitNode::Answered ScoreAggregator::answer(std::span<const uint32_t> samples,
                                            std::span<const double> thresholds, uint64_t step) {
   const double sent_before = sent_;

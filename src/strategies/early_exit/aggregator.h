@@ -1,6 +1,5 @@
-// The aggregator of devices that see parts of the same samples (DDNN's local aggregator): fuses
-// their scores into one exit, and tells them which samples it answers and which they have to pass
-// on.
+// The aggregator of devices that see parts of the same samples (DDNN's local aggregator). It fuses
+// their scores into one exit, and tells them which samples it answers and which they must pass on.
 #pragma once
 
 #include <optional>
@@ -22,7 +21,7 @@ class ScoreAggregator : public ExitNode {
   std::span<float> head_parameters() override;
 
  private:
-  // The scores of the exit, of so many samples.
+  // Returns the scores of the exit for so many samples.
   std::span<const float> receive_scores(size_t samples, Tag tag);
   void send_back(std::span<const float> slopes, uint64_t step);
 

@@ -10,10 +10,10 @@ namespace tutti {
 
 struct EarlyExitConfig {
   std::vector<int64_t> cuts;        // first layers of the tiers after the device; empty: chosen
-  int64_t devices = 1;              // of the first tier
-  std::string views = "whole";      // what a device sees: whole samples, of a share | parts of each
-  std::string fuse_scores = "max";  // parts: how the devices' scores become one answer
-  std::string fuse_features = "concat";  // parts: how what they pass on becomes one input
+  int64_t devices = 1;              // in the first tier
+  std::string views = "whole";      // what devices see: whole samples of a share | parts of all
+  std::string fuse_scores = "max";  // parts: how the scores of devices become one answer
+  std::string fuse_features = "concat";  // parts: how features of devices become one input
   int64_t bits = 1;                  // of a value that goes on to the next tier; 32: as it is
   std::vector<double> exit_weights;  // of the exits' losses, from the device on; empty: 1 each
   std::vector<double> thresholds;    // of all exits but the last; empty: chosen on validation
@@ -21,7 +21,7 @@ struct EarlyExitConfig {
 };
 
 inline bool sees_parts(const EarlyExitConfig& config) { return config.views == "parts"; }
-// Nodes below edge and cloud: the devices, and the aggregator of those that see parts.
+// Counts the nodes below edge and cloud: the devices, and the aggregator of devices that see parts.
 inline int64_t local_nodes(const EarlyExitConfig& config) {
   return config.devices + (sees_parts(config) ? 1 : 0);
 }

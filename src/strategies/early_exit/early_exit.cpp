@@ -113,7 +113,7 @@ class EarlyExit : public Strategy {
                       "job.toml; put the file of this run back, or train it again",
                       fmt::join(kept.cuts, ", ")));
     EarlyExitConfig config = config_;
-    config.cuts = kept.cuts;  // those that the run chose, where the settings leave them open
+    config.cuts = kept.cuts;  // the run chose them if the settings left them open
     return std::make_unique<ExitNetwork>(model, place_tiers(config, plan), attachment,
                                          kept.thresholds);
   }
@@ -121,8 +121,8 @@ class EarlyExit : public Strategy {
   void run(Context& context) const override {
     const Tiers tiers = place_tiers(
         config_, {context.task, context.cluster, context.optimizer, context.model.architecture()});
-    // One order of samples for all: devices take shares of a batch, the tiers above all of it, and
-    // so do devices that see parts.
+    // All nodes use one order of samples. Devices take shares of a batch. The tiers above take all
+    // of it, and so do devices that see parts.
     Batches batches(context.data.splits.train, context.task.partition,
                     sees_parts(config_) ? 1 : config_.devices, context.task.seed,
                     !context.node.clock().cost_only());

@@ -137,7 +137,7 @@ ExitNetwork::Exit ExitNetwork::pass_devices(const Batch& batch) {
 ExitNetwork::Exit ExitNetwork::pass_tier(size_t tier, std::span<const float> input,
                                          size_t samples) {
   Batch batch;
-  batch.samples.assign(samples, 0);  // nothing depends on who they are
+  batch.samples.assign(samples, 0);  // only the number of samples matters here
   const auto output = tiers_above_[tier - 1]->forward(0, batch, input, {});
   if (tier + 1 == tiers_.size()) return {.scores = {output.begin(), output.end()}, .features = {}};
   // The heads of the tiers above the devices are the last ones.

@@ -1,5 +1,5 @@
-// All tiers of an early-exit network in one place, to answer with what a run has kept: the same
-// arithmetic as that of its nodes, bit by bit, without the messages.
+// Runs all tiers of an early-exit network in one place, to answer with what a run has kept. The
+// arithmetic is that of the nodes, bit by bit, without the messages.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace tutti {
 
-// exits.safetensors: of each exit, NAME.weight (classes x values, which of an image lie with their
-// channels last) and NAME.bias; in `about`, as JSON, the version of this form, the cuts and the
-// thresholds.
+// exits.safetensors has for each exit NAME.weight (classes x values; the values of an image have
+// their channels last) and NAME.bias. `about` holds as JSON the version of this format, the cuts
+// and the thresholds.
 inline constexpr int kExitsVersion = 1;
 // `exits` are the parameters of all heads, one after the other.
 Attachment attach_exits(const Tiers& tiers, std::span<const float> exits,
@@ -23,23 +23,23 @@ struct KeptExits {
   std::vector<int64_t> cuts;
   std::vector<double> thresholds;
 };
-// Throws DataError when it is of another version, or damaged.
+// Throws DataError when the attachment is damaged or has another version.
 KeptExits read_exits(const Attachment& attachment);
 
 class ExitNetwork : public Answerer {
  public:
-  // The model must outlive it. Throws DataError where an exit is missing.
+  // The model must outlive this object. Throws DataError when an exit is missing.
   ExitNetwork(Model& model, Tiers tiers, const Attachment& attachment,
               std::vector<double> thresholds);
 
-  // Every sample no further than it must go. Batches of kEvaluationChunk samples are answered as
-  // those of the test were.
+  // Sends every sample no further than it must go. Batches of kEvaluationChunk samples give the
+  // same answers as the test of the run.
   Answers answer(const Batch& batch) override;
-  // What every exit says, with all samples sent all the way.
+  // Returns the scores of every exit, with all samples sent all the way.
   std::vector<std::vector<float>> scores(const Batch& batch);
 
  private:
-  struct Exit {  // of a tier: what it says, and what goes on as the next tier gets it
+  struct Exit {  // the scores of a tier's exit, and the features that the next tier gets
     std::vector<float> scores, features;
   };
   Exit pass_devices(const Batch& batch);

@@ -78,7 +78,7 @@ std::vector<float> ExitNode::gather_parameters() {
       receive_from(owner, tag, writable_bytes_of(values));
   };
   for (Rank owner = 1; owner <= tiers_.cloud(); ++owner) {
-    if (tiers_.tier_of(owner) == 0 && !tiers_.views) continue;  // the same as the first device's
+    if (tiers_.tier_of(owner) == 0 && !tiers_.views) continue;  // a copy of the first device's
     for (const Range layers : tiers_.layers_of(owner)) {
       const Architecture part = stage_of(context_.model.architecture(), layers);
       bring(owner, kLayersPart,
@@ -105,7 +105,7 @@ std::unique_ptr<ExitNode> make_exit_node(Context& context, const Tiers& tiers) {
 }
 
 void write_answer(int32_t answer, size_t bytes, std::byte* out) {
-  std::memcpy(out, &answer, bytes);  // little endian: of -1 the low byte is 255
+  std::memcpy(out, &answer, bytes);  // little endian: the low byte of -1 is 255
 }
 
 int32_t read_answer(const std::byte* in, size_t bytes) {
@@ -119,7 +119,7 @@ int32_t best_of(std::span<const float> scores) {
   return static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// As it is judged: with the entropy rounded to a float.
+// The entropy is rounded to a float, as in judge(), so that both decide alike.
 int32_t answer_of(std::span<const float> scores, double threshold) {
   return leaves(static_cast<float>(normalised_entropy(scores)), threshold) ? best_of(scores)
                                                                            : kGoesOn;

@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-// Where the values of each part go: those of an image to its window of the image that they make.
+// Returns where the values of each part go. The parts of an image go to their windows of the whole.
 std::vector<size_t> places_of(const Views& views, const std::vector<int64_t>& part) {
   const bool image = part.size() == 3;
   const auto length = [&](size_t i) { return static_cast<size_t>(part[i]); };

@@ -1,4 +1,4 @@
-// What the nodes of an early-exit network send for a batch of training, and what they hold.
+// Predicts what the nodes of an early-exit network send for a training batch, and what they hold.
 #include "collectives/topology.h"
 #include "models/stage.h"
 #include "strategies/early_exit/tiers.h"
@@ -15,7 +15,8 @@ double share_of(const Tiers& tiers, const Plan& plan, size_t tier) {
   return static_cast<double>(samples);
 }
 
-// What devices that see parts and their aggregator exchange: scores, and the gradients by them.
+// Counts the scores and their gradients, which devices that see parts and their aggregator
+// exchange.
 StepCost score_traffic(const Tiers& tiers, const Plan& plan, Rank rank) {
   if (!tiers.views || tiers.weights[0] == 0 || tiers.tier_of(rank) > 0) return {};
   const double messages = tiers.is_aggregator(rank) ? static_cast<double>(tiers.devices) : 1;
@@ -74,7 +75,7 @@ double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
     bytes +=
         2 * bytes_of_floats(head->parameters(tiers.classes)) +
         sizeof(float) * optimizer_cost(plan.optimizer, head_layout(*head, tiers.classes)).values;
-  // Scores of all devices and their gradients.
+  // The aggregator holds the scores of all devices and their gradients.
   if (tiers.is_aggregator(rank))
     return bytes + 2 * samples * static_cast<double>(tiers.devices) * tiers.score_bytes();
   const Architecture own = stage_of(plan.architecture, tiers.layers_of(rank)[0]);
@@ -82,7 +83,7 @@ double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
            sizeof(float) * optimizer_cost(plan.optimizer, layout_of(own)).values;
   // What comes in and goes out, with the gradients that come back.
   if (tier > 0) bytes += 2 * samples * bytes_of_floats(input_values(own));
-  if (tier == 1 && tiers.views)  // before it is fused
+  if (tier == 1 && tiers.views)  // the parts before they are fused
     bytes += 2 * samples * static_cast<double>(tiers.devices) * bytes_of_floats(tiers.values[0]);
   if (head) bytes += 3 * samples * bytes_of_floats(tiers.values[tier]);
   if (rank == 0)  // gathers the parameters of all at the end

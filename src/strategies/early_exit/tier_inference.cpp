@@ -100,7 +100,8 @@ void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
   join_parts();
 }
 
-// An answer, or that there is none, for each sample: of the aggregator, or to the cloud.
+// Decides for each sample whether it is answered here. A device that sees parts asks the
+// aggregator. Any other node decides itself and tells the cloud.
 void TierWorker::decide(std::span<const float> output, double threshold, uint64_t step) {
   const Tag told(Purpose::kEvaluation, step, kAnswersPart);
   const size_t samples = batch_.size(), width = tiers_.answer_bytes();
@@ -119,12 +120,12 @@ void TierWorker::decide(std::span<const float> output, double threshold, uint64_
   send_to(tiers_.cloud(), told, answers_);
 }
 
-// Passes on what is not answered here.
+// Passes on the samples that are not answered here.
 void TierWorker::answer_here(std::span<const float> output, double threshold, uint64_t step) {
   decide(output, threshold, step);
   going_on_.clear();
   const size_t width = tiers_.answer_bytes(), values = code().values();
-  if (!arithmetic()) going_on_.resize(output.size());  // what it costs at most
+  if (!arithmetic()) going_on_.resize(output.size());  // the most that it can cost
   for (size_t i = 0; arithmetic() && i < batch_.size(); ++i) {
     if (read_answer(answers_.data() + i * width, width) != kGoesOn) continue;
     const auto own = output.subspan(i * values, values);

@@ -35,14 +35,14 @@ TierWorker::TierWorker(Context& context, const Tiers& tiers)
   }
 }
 
-// A device that sees parts has a camera that shows it no more.
+// A device that sees parts gets its own view of the samples only.
 void TierWorker::load_input(std::span<const uint32_t> samples, uint64_t step) {
   load(samples, step);
   if (sees_part() && arithmetic())
     batch_.features = tiers_.views->cut(static_cast<size_t>(rank_), batch_.features);
 }
 
-// What all sources sent, as the input of this tier: fused, or one after the other.
+// Makes one input of what all sources sent: fused, or one after the other.
 void TierWorker::join_parts() {
   size_t values = 0;
   for (const std::vector<float>& part : parts_) values += part.size();
@@ -67,7 +67,7 @@ void TierWorker::receive_input(std::span<const Slice> slices, Tag tag) {
   join_parts();
 }
 
-// An exit is one more layer; backward it costs twice as much arithmetic as forward.
+// An exit is one more layer. Its backward pass costs twice as much arithmetic as its forward pass.
 void TierWorker::add_exit(Work& work, double times, size_t samples) const {
   if (samples == 0) return;
   work.flops += times * static_cast<double>(samples) * head_->forward_flops();
@@ -118,10 +118,10 @@ double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_
   return weight * loss;
 }
 
-// What this device makes of its part of the samples, to the aggregator.
+// Sends this device's scores for its part of the samples to the aggregator.
 void TierWorker::send_scores(std::span<const float> output, Tag tag) {
   going_on_.resize(batch_.size() * tiers_.classes);
-  std::span<const float> scores = going_on_;  // of the right size where nothing is computed
+  std::span<const float> scores = going_on_;  // has the right size even if nothing is computed
   if (arithmetic()) scores = head_scores(output);
   send_to(tiers_.exit_rank(0, 0), tag, bytes_of(scores));
 }
@@ -170,8 +170,8 @@ void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
   }
 }
 
-// Who sends this tier its input: the devices, each its share of the samples or its part of all, or
-// the tier below.
+// Returns who sends this tier its input: the tier below, or the devices, each with its share of the
+// samples or its part of all samples.
 std::vector<TierWorker::Slice> TierWorker::slices_of(const Shares& shares) const {
   std::vector<Slice> slices;
   size_t all = 0;

@@ -70,7 +70,7 @@ class TierWorker : public ExitNode {
   std::unique_ptr<AllReduce> device_sum_;
   Buffer<float> device_gradients_;
   std::optional<Fusion> fusion_;           // above devices that see parts
-  std::vector<std::vector<float>> parts_;  // by source: what it sends, then the gradients by it
+  std::vector<std::vector<float>> parts_;  // by source: its input, then the gradients of that
   std::vector<float> input_, slope_, head_slope_, score_slopes_;
   std::vector<std::byte> wire_, answers_;
   std::vector<float> going_on_;

@@ -80,7 +80,7 @@ std::vector<Range> Tiers::layers_of(Rank rank) const {
   return {{first, first + layers[0].size()}};
 }
 
-// Names and numbers are those of the tiers where devices see whole samples.
+// Tiers above the devices have the same names and numbers as when devices see whole samples.
 std::vector<HeadPlace> Tiers::heads() const {
   std::vector<HeadPlace> heads;
   const auto further = static_cast<uint32_t>(size());
@@ -122,7 +122,7 @@ ExitCosts Tiers::costs() const {
     costs.answer_bytes.push_back(static_cast<double>(answer_bytes()));
     costs.forward_bytes.push_back(static_cast<double>(code.sample_bytes()));
   }
-  if (views) {  // scores to the aggregator, which tells the cloud and all devices
+  if (views) {  // scores go to the aggregator, which tells the cloud and all devices
     const auto count = static_cast<double>(devices);
     costs.answer_bytes[0] = count * score_bytes() + (count + 1) * costs.answer_bytes[0];
     costs.forward_bytes[0] *= count;
@@ -148,7 +148,7 @@ std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const Plan& pl
   if (!sees_parts(config))
     return config.cuts.empty() ? fastest_layers(config, plan, count)
                                : given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
-  // As arrange_tiers() has put them: the copies of all devices, then the rest.
+  // arrange_tiers() has put the copies of all devices first, then the rest.
   const auto own = static_cast<size_t>(config.cuts[0]);
   TUTTI_CHECK(whole.branches.size() == static_cast<size_t>(config.devices));
   std::vector<Range> layers = {{0, own}};

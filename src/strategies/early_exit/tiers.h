@@ -14,29 +14,29 @@
 
 namespace tutti {
 
-// An affine layer of an exit, and who has it.
+// An affine layer of an exit, and the node that has it.
 struct HeadPlace {
   std::string name;
   Rank rank = 0;
-  size_t values = 0;    // that it takes of a sample
+  size_t values = 0;    // inputs per sample
   uint32_t number = 0;  // keys its initial parameters
 
   size_t parameters(size_t classes) const { return (values + 1) * classes; }
 };
 
-// Tier 0 is on ranks 0 to devices - 1. Devices that see parts share an exit, on the aggregator: the
-// next rank. Each tier above is on one further rank.
+// Tier 0 is on ranks 0 to devices - 1. Devices that see parts share one exit, on the aggregator,
+// which is the next rank. Each tier above has one further rank.
 struct Tiers {
-  std::vector<Range> layers;    // of each tier; of the first one, those of the first device
+  std::vector<Range> layers;    // of each tier; in tier 0, those of the first device
   std::vector<size_t> values;   // floats of a sample that leave a node of each tier but the last
   std::vector<double> weights;  // of the exits' losses
   size_t devices = 1;
   size_t classes = 0;
   size_t raw_bytes = 0;               // of a sample as it is stored
-  std::vector<ActivationCode> codes;  // of what a node of each tier but the last passes on
-  std::optional<Views> views;         // what each device sees of every sample; none: all of a share
+  std::vector<ActivationCode> codes;  // for the output of each tier but the last
+  std::optional<Views> views;         // which part of samples each device sees; else all
   Fuse fuse_scores = Fuse::kMax, fuse_features = Fuse::kConcat;
-  std::vector<int64_t> features;  // shape of what leaves a device
+  std::vector<int64_t> features;  // output shape of a device
 
   size_t size() const { return layers.size(); }
   size_t local_nodes() const { return devices + (views ? 1 : 0); }
@@ -49,12 +49,13 @@ struct Tiers {
   }
   Rank cloud() const { return rank_of(size() - 1); }
   bool is_aggregator(Rank rank) const { return views && rank == static_cast<Rank>(devices); }
-  // Who knows what the exit of a tier says. Of devices that see whole samples: of this chunk.
+  // Returns the node that knows the scores of a tier's exit. Devices that see whole samples take
+  // turns by chunk.
   Rank exit_rank(size_t tier, size_t chunk) const;
   std::vector<Rank> devices_and_aggregator() const;
   std::vector<Rank> ranks_of(size_t tier) const;  // without the aggregator
-  std::vector<Range> layers_of(Rank rank) const;  // none of the aggregator
-  std::vector<HeadPlace> heads() const;           // one of each, by rank
+  std::vector<Range> layers_of(Rank rank) const;  // empty for the aggregator
+  std::vector<HeadPlace> heads() const;           // of all exits, by rank
   std::optional<HeadPlace> head_of(Rank rank) const;
   size_t answer_bytes() const { return classes < 256 ? 1 : 4; }
   double score_bytes() const { return static_cast<double>(classes * sizeof(float)); }
@@ -65,13 +66,13 @@ struct Tiers {
 
 std::string tier_name(const Tiers& tiers, size_t tier);  // device, edge, cloud
 
-// The layers that are trained: of devices that see parts, each has its own copy of the first ones.
+// Returns the layers to train. Devices that see parts each have their own copy of the first ones.
 // Throws ConfigError when the model cannot be cut like this.
 Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan);
-// Of the layers as they are arranged.
+// Expects the plan to have the layers of arrange_tiers().
 Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan);
 
-// The parameters of an exit, as an optimizer sees them.
+// Describes the parameters of an exit to an optimizer.
 Layout head_layout(const HeadPlace& head, size_t classes);
 
 // What a node sends for a batch of training; what it holds.

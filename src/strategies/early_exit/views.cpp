@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-// Of windows that are spread evenly, the first at the beginning and the last at the end.
+// Returns where a window begins. Windows are spread evenly, from the beginning to the end.
 size_t begin_of(size_t whole, size_t window, size_t windows, size_t index) {
   return windows > 1 ? index * (whole - window) / (windows - 1) : 0;
 }

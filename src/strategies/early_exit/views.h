@@ -1,4 +1,4 @@
-// Views: which part of every sample each device sees.
+// Views define which part of every sample each device sees.
 //
 // They stand in for the cameras of DDNN, which see one object from several sides: an image is cut
 // into a grid of windows, a vector of features into consecutive ranges. All views have the same
@@ -14,7 +14,7 @@ namespace tutti {
 
 class Views {
  public:
-  // Of samples of this shape, [channels, height, width] or [features].
+  // `sample` is the shape of samples: [channels, height, width] or [features].
   Views(const std::vector<int64_t>& sample, size_t count);
 
   size_t count() const { return rows_ * columns_; }
@@ -23,7 +23,7 @@ class Views {
   const std::vector<int64_t>& shape() const { return shape_; }  // of a view
   size_t first_row(size_t view) const;
   size_t first_column(size_t view) const;
-  // What this view has of each of the samples, whose features lie channel by channel.
+  // Returns the part of each sample that this view shows. Features lie channel by channel.
   std::vector<float> cut(size_t view, std::span<const float> samples) const;
 
  private:

@@ -97,7 +97,8 @@ void Aggregation::accumulate(size_t index) {
 bool Aggregation::mean(std::span<float> mean) const {
   if (added_ == 0) return false;
   if (!arithmetic_) return true;
-  // fednova: the mean reach, sum of w_i a_i / w, times the mean of the normalised differences.
+  // For fednova this is the mean reach, sum of w_i a_i / w, times the mean of the normalised
+  // differences.
   const double scale = total_.reach / total_.mass / total_.mass;
   for (size_t i = 0; i < size_; ++i) {
     mean[i] = static_cast<float>(scale * sum_.data()[i]);

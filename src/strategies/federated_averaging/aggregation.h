@@ -26,12 +26,12 @@
 
 namespace tutti::federated_averaging {
 
-// What an update counts with: its factor in the sum, and what it adds to the divisors.
+// The weight of an update: its factor in the sum, and what it adds to the divisors.
 struct Weight {
   double factor = 0;   // w_i, or w_i / a_i
   double samples = 0;  // n_i
-  double reach = 0;    // w_i a_i, with a_i = 1 but for fednova
-  double mass = 0;     // w_i: n_i, or 1 where clients count alike
+  double reach = 0;    // w_i a_i; a_i is 1 except for fednova
+  double mass = 0;     // w_i: n_i, or 1 if clients count alike
 };
 
 // The length of `steps` local steps in units of the rate: the norm |a_i|_1 of FedNova. Momentum rho

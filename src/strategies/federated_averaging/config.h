@@ -28,7 +28,7 @@ struct Config {
   int64_t local_epochs = 1;
   int64_t client_batch = 0;  // 0: its share of task.global_batch
   double proximal = 0;       // FedProx's mu
-  std::string weigh_by = "clients";      // scaffold: models and variates alike, clients | samples
+  std::string weigh_by = "clients";      // scaffold: both means are over clients | samples
   std::string second_moments = "paper";  // adaptive servers: start at eps^2 (paper) or at zero
   OptimizerConfig server{.kind = "sgd", .lr = 1, .beta2 = 0.99, .eps = 1e-3};
   ClientSplitConfig split;
@@ -46,7 +46,7 @@ void validate(const Config& config, const OptimizerConfig& optimizer);
 inline int64_t client_count(const Config& config, const ClusterConfig& cluster) {
   return config.clients > 0 ? config.clients : cluster.workers;
 }
-// Whether every client has the same weight, as in SCAFFOLD's paper, whatever it holds.
+// Returns whether all clients have the same weight, as in SCAFFOLD's paper, whatever they hold.
 inline bool clients_count_alike(const Config& config) {
   return config.algorithm == "scaffold" && config.weigh_by == "clients";
 }
@@ -54,7 +54,7 @@ inline bool clients_count_alike(const Config& config) {
 int64_t wanted_clients(const Config& config, int64_t clients);
 int64_t asked_clients(const Config& config, int64_t clients);
 int64_t batch_of_client(const Config& config, const TaskConfig& task, int64_t clients);
-// That the clients of a round train on if none drops out, of `samples` in all.
+// Returns how many of all `samples` the clients of a round train on if none drops out.
 double samples_in_round(const Config& config, const TaskConfig& task, const ClusterConfig& cluster,
                         size_t samples);
 // True when a round may close before every client has answered: then who is fast matters.

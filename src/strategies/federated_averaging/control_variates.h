@@ -19,10 +19,10 @@ class ControlVariates {
 
   // c - c_i, what a client adds to its gradients.
   void correction(int64_t client, std::span<float> out) const;
-  // The client's new variate. c is the mean of those of all clients, in which this one counts with
-  // `share`. c moves when the round is over: all of it see the same.
+  // Sets the client's new variate. c is the mean over all clients, in which this one has the weight
+  // `share`. c changes only when the round is over, so that all clients of a round see the same.
   void update(int64_t client, std::span<const float> control, double share);
-  // c += the sum over clients of share times what their variate changed by.
+  // Adds to c the changes of all variates, each weighted with its share.
   void close_round();
 
   std::span<const double> server() const { return c_; }

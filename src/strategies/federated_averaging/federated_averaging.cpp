@@ -37,8 +37,8 @@ class FederatedAveraging : public Strategy {
 
   bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
 
-  // Two copies of the parameters, the sum of the updates and those that arrive; and with SCAFFOLD
-  // the control variates of all clients.
+  // The server holds two copies of the parameters, the sum of the updates, and updates that arrive.
+  // With SCAFFOLD it also holds the control variates of all clients.
   double server_memory_bytes(const Plan& plan) const override {
     const auto vector = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
     const bool scaffold = config_.algorithm == "scaffold";

@@ -46,7 +46,7 @@ Server::Server(Context& context, const Config& config)
       workers_(static_cast<size_t>(context.cluster.workers)),
       next_evaluation_(context.task.eval_every),
       started_s_(node_.clock().now()) {
-  // Rounds count as steps. Clients that drop out may make them shorter than this.
+  // Rounds count as steps. They may turn out shorter than this if clients drop out.
   if (context.task.max_steps > 0)
     schedule_.end_at(
         static_cast<double>(context.task.max_steps) *
@@ -60,7 +60,7 @@ Server::Server(Context& context, const Config& config)
   });
 }
 
-// A client counts in the mean of the control variates as its model does in that of the models.
+// A client has the same weight in the mean of the control variates as in that of the models.
 void Server::update_control(int64_t client, std::span<const float> control) {
   const size_t all = context_.data.splits.train.size();
   const auto own = static_cast<double>(split_.of(static_cast<size_t>(client)).size());

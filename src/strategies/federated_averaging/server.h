@@ -107,7 +107,7 @@ class Server {
   double loss_sum_ = 0, loss_samples_ = 0;  // of the answers of this round
   double rate_ = 0;                         // of this round
   double next_evaluation_, started_s_;
-  double silent_s_ = 0;  // how long it has waited for anybody: a clock runs on while it is stopped
+  double silent_s_ = 0;  // time waited for anybody; a clock would also count time while stopped
   bool reached_ = false, diverged_ = false;
   Report incoming_;
   std::vector<Handle> handles_;  // the receive from anybody, then parts of updates

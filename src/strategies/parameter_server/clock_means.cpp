@@ -8,7 +8,7 @@ std::span<const float> ClockMeans::revise(int64_t clock, std::span<const float> 
   const auto count = static_cast<double>(++open.count);
   open.sum.resize(gradient.size());
   change_.resize(gradient.size());
-  // At a rate of 0 nothing moves, whatever it is multiplied by.
+  // At a rate of 0 nothing moves, so the division by the rate can be skipped.
   const auto own = static_cast<float>(scale / count);
   const auto others =
       count > 1 && rate > 0 ? static_cast<float>(1 / (count * (count - 1) * rate)) : 0.0f;

@@ -94,7 +94,7 @@ void validate_prefetch(const Config& c) {
                       "strategy.pull_every above 1, where a push is under way long before");
 }
 
-// Sums of a clock are kept until the last worker has pushed to it, and revised linearly.
+// The sums of a clock are kept until the last worker has pushed to it, and are revised linearly.
 void validate_dynamic(const Config& c, const TaskConfig& task) {
   const std::string rule = "strategy.rate = \"dynamic\" revises the updates of a clock";
   if (c.consistency == "asp")

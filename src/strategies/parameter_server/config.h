@@ -16,13 +16,13 @@ struct Config {
   bool automatic = false;           // the planner chooses how many servers, and where
   std::string consistency = "bsp";  // bsp | asp | ssp | adaptive | waiting | backup
   int64_t staleness = 3;            // ssp: the bound; adaptive, waiting: where it starts
-  int64_t executions = 2;  // adaptive, waiting: the slowest's least steps between synchronisations
+  int64_t executions = 2;  // adaptive, waiting: steps of the slowest between synchronisations
   int64_t backup = 1;             // backup: late workers that a step does without
   int64_t pull_every = 1;         // steps between two pulls (DistBelief's nfetch)
   std::string pull = "layers";    // layers | whole: what a forward pass waits for
   bool prefetch = false;          // ask for the next parameters while this gradient is computed
   std::string rate = "constant";  // constant | staleness | worker | dynamic
-  double update_weight = 0;       // constant: of each local update (ConSGD); 0: 1 / workers
+  double update_weight = 0;       // constant: weight of a local update (ConSGD); 0: 1 / workers
   std::string shards = "auto";    // auto | bytes | layers
   int64_t replicas = 0;           // servers besides its own that hold a copy of each shard
   int64_t shards_per_server =
@@ -42,7 +42,7 @@ inline bool asks_ahead_of_push(const Config& config) {
   return config.prefetch && config.pull_every == 1;
 }
 
-// Whether bounds follow what workers report to the coordinator.
+// Returns whether bounds follow the reports of workers to the coordinator.
 inline bool follows_reports(const Config& config) {
   return config.consistency == "adaptive" || config.consistency == "waiting";
 }

@@ -52,9 +52,10 @@ class Ssp : public Consistency {
   int64_t bound_;
 };
 
-// When the slowest has made some steps of its own, what it is behind is forgiven: that is a
-// synchronisation, and the bound says how many steps others may make meanwhile. Who had to wait
-// goes on only when the slowest has made as many, not after each of them.
+// When the slowest worker has made `executions` steps of its own, its delay is forgiven. That is a
+// synchronisation, and the bound says how many steps others may make between two of them. A worker
+// that had to wait goes on only after the slowest has made `executions` steps, not after each of
+// them.
 class Executions : public Ssp {
  public:
   Executions(const Config& config, int64_t workers)
@@ -90,8 +91,8 @@ class Executions : public Ssp {
   }
 
  protected:
-  // Everybody has reported: `busy` has a share of the time for each of `count` workers, 0 for the
-  // others.
+  // Called when all workers have reported. `busy` has the busy share of the time for each of the
+  // `count` workers, and 0 for the others.
   virtual void follow(const std::vector<double>& busy, size_t count) = 0;
   void archive(Archive& archive) override { archive(bound_, reports_, slowness_); }
   int64_t limited(double bound) const {
@@ -103,13 +104,13 @@ class Executions : public Ssp {
   int64_t most_, least_;
 
  private:
-  std::vector<double> reports_;   // of each worker since the bounds were looked at
+  std::vector<double> reports_;   // by worker, since the last change of bounds
   std::vector<double> slowness_;  // the sum of 1 / occupancy of these
 };
 
 // A worker whose processor is occupied for half of the time of the most occupied one could make
-// twice its steps: `executions` with the slowest and `bound` beyond them. Whose processor is never
-// idle has room to spare, and comes closer by a step.
+// twice its steps: `executions` with the slowest and `bound` beyond them. A worker whose processor
+// is never idle has room to spare, so its bound shrinks by one.
 class Adaptive : public Executions {
  public:
   Adaptive(const Config& config, int64_t workers)
@@ -153,8 +154,9 @@ class Waiting : public Executions {
   }
 
  private:
-  // The others, compared with the busiest. Who is busy for a quarter of the time needs four times
-  // the room. It falls to twice what anybody made use of at once, and below that step by step.
+  // Compares the other workers with the busiest. Workers that are busy for a quarter of the time
+  // need four times the room. The bound falls at once to twice what anybody used, and below that
+  // step by step.
   void follow(const std::vector<double>& busy, size_t count) override {
     const double most = *std::max_element(busy.begin(), busy.end());
     const double sum = std::accumulate(busy.begin(), busy.end(), 0.0);
@@ -171,7 +173,7 @@ class Waiting : public Executions {
     archive(used_);
   }
 
-  int64_t used_ = 0;  // how far anybody was ahead, forgotten by halves
+  int64_t used_ = 0;  // the largest lead of any worker, halved at each change
 };
 
 }  // namespace

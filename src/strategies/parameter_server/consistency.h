@@ -47,11 +47,11 @@ class Consistency {
 
 std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t workers);
 
-// What a gradient's rate is multiplied by: one part of `parts` of a batch, to which
-// `update_weight` gives another weight than that part (ConSGD, Jiang et al. below), after its
-// staleness in rounds of all workers (Zhang et al., "Staleness-aware async-SGD", IJCAI 2016) or its
-// worker's delay in clocks (Jiang et al., "Heterogeneity-aware distributed parameter servers",
-// SIGMOD 2017).
+// Returns the factor for the rate of a gradient, which is one part of `parts` of a batch.
+// `update_weight` replaces the weight of the part (ConSGD, Jiang et al. below). Otherwise the
+// factor follows the staleness in rounds of all workers (Zhang et al., "Staleness-aware async-SGD",
+// IJCAI 2016) or the worker's delay in clocks (Jiang et al., "Heterogeneity-aware distributed
+// parameter servers", SIGMOD 2017).
 double rate_factor(const Config& config, int64_t parts, double rounds_stale, int64_t clocks_behind);
 
 }  // namespace tutti::parameter_server

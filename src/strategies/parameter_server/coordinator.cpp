@@ -32,8 +32,9 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   version_ = version;
   const bool lockstep = consistency_.lockstep();
   if (lockstep) finished_ = !dealer_.deal_round(present);
-  // Without the late ones a step is less than a global batch, so the hands of `max_steps` batches
-  // are enough for more steps than that. What is still computed belongs to a step that is closed.
+  // A step that does without late workers uses less than a global batch, so the hands of
+  // `max_steps` batches would last for more steps. Gradients still being computed belong to closed
+  // steps.
   const int64_t most = context_.task.max_steps;
   if (!lockstep && consistency_.collects() && most > 0 && version >= most) finished_ = true;
   if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
@@ -42,7 +43,8 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   return evaluator_.active() && !lockstep;
 }
 
-// An update is a step where one batch makes it, the late workers' parts included.
+// An update that is made of one batch counts as a step, even if the parts of late workers are
+// missing.
 int64_t Coordinator::step(int64_t version) const {
   const bool one_batch = consistency_.collects() && pull_every_ == 1;
   return one_batch ? version : int64_t{std::lround(steps_)};

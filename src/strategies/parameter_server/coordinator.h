@@ -35,7 +35,7 @@ class Coordinator {
 
   int64_t evaluation() const { return evaluator_.id(); }
   int64_t samples() const { return samples_; }
-  int64_t step(int64_t version) const;  // of the run, when there are so many updates
+  int64_t step(int64_t version) const;  // of the run, after this many updates
   size_t left_in_epoch() const { return dealer_.left(); }
 
  private:

@@ -43,7 +43,7 @@ class Dealer {
     int64_t epoch = 0, step = 0;
     int part = 0;
   };
-  // Skips to the next epoch with steps. The hand may go on in the epochs after it.
+  // Skips to the next epoch with steps. A hand may continue into later epochs.
   std::optional<Hand> block_at(Position& position) const;
   std::optional<Hand> next_of(Position& position, bool own);
   std::optional<Hand> rarest() const;

@@ -43,8 +43,8 @@ class ParameterServer : public Strategy {
             "push and pull"};
   }
 
-  // How many servers there are and why, which of them may go and come, and why what was asked for
-  // is not done.
+  // Explains how many servers there are and why, which of them may leave and join, and why a
+  // request is not fulfilled.
   std::vector<std::string> explain(const Plan& plan) const override {
     std::vector<std::string> lines;
     int64_t servers = config_.servers;
@@ -74,7 +74,7 @@ class ParameterServer : public Strategy {
 
   std::string plan_in_words(const Plan& plan) const override {
     std::string words = ps::in_words(config_, plan.cluster);
-    if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // they may lack some
+    if (plan.cluster.fabric == "virtual" && !plan.cluster.colocated)  // servers may replace workers
       words +=
           fmt::format(", {} worker{}", plan.cluster.workers, plan.cluster.workers == 1 ? "" : "s");
     return words;
@@ -113,8 +113,8 @@ class ParameterServer : public Strategy {
            step_cost(plan).extra_memory;
   }
 
-  // The initial parameters of all; of its shards the parameters, the sum of their gradients, the
-  // state of the optimizer; and what each worker pushes.
+  // A server holds the initial parameters of all shards; for its own shards the parameters, the sum
+  // of the gradients and the state of the optimizer; and what each worker pushes.
   double server_memory_bytes(const Plan& plan) const override {
     if (plan.architecture.row_width > 0) return memory_bytes(plan);
     const double element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
@@ -162,7 +162,7 @@ class ParameterServer : public Strategy {
     // The parameters that come in, and what is summed up by the worker itself.
     most.extra_memory = count * sizeof(float);
     if (plan.task.deterministic) most.extra_memory += count * sizeof(ExactSum);
-    if (config_.pull_every > 1) {  // and what its own steps need
+    if (config_.pull_every > 1) {  // the worker's own steps need memory too
       const Layout all = layout_of(plan.architecture, {0, plan.architecture.parameter_count});
       most.extra_memory += (count + optimizer_cost(plan.optimizer, all).values) * sizeof(float);
     }
@@ -173,7 +173,7 @@ class ParameterServer : public Strategy {
 
   Resumed resumed(const Plan& plan, const Data& data) const override {
     if (config_.resume.empty() || plan.cluster.cost_only) return {};
-    const Log unused;  // the servers choose again, and say in their logs why
+    const Log unused;  // the servers choose again, and log why
     const int64_t version =
         ps::newest_snapshot(config_.resume, static_cast<int>(ps::shards_of(config_)), unused);
     const std::string path = ps::snapshot_path(config_.resume, 0, version);
@@ -203,7 +203,8 @@ class ParameterServer : public Strategy {
   }
 
  private:
-  // Fewer workers have larger parts of a batch. Where no plan fits, all: the job is refused for it.
+  // Fewer workers have larger parts of a batch, so a plan may need too much memory. If none fits,
+  // all are returned, and the job is refused later.
   std::vector<ps::ServerPlan> plans_that_fit(const Plan& plan) const {
     std::vector<ps::ServerPlan> all = ps::server_plans(config_, plan), fitting;
     for (const ps::ServerPlan& each : all) {
@@ -249,7 +250,8 @@ class ParameterServer : public Strategy {
 }  // namespace
 
 std::vector<Variant> parameter_server_variants() {
-  // Each with the plan that is best for the cluster; and with one server, which people ask about.
+  // Each variant has the best plan for the cluster. The one with one server is there because people
+  // ask about it.
   return {{"ps-bsp", {"consistency=bsp", "servers=auto"}},
           {"ps-bsp-1", {"consistency=bsp", "servers=1"}},
           {"ps-ssp3", {"consistency=ssp", "staleness=3", "servers=auto"}},

@@ -15,24 +15,24 @@
 namespace tutti::parameter_server {
 namespace {
 
-constexpr int64_t kTriedOneByOne = 16;  // numbers of servers; beyond, a quarter more each time
+constexpr int64_t kTriedOneByOne = 16;  // larger numbers of servers grow by a quarter
 constexpr int64_t kMostServers = 4096;
-constexpr double kMostLoad = 0.999;  // of a link by others
+constexpr double kMostLoad = 0.999;  // of a link, by others
 constexpr double kAsFast = 1.01;
 
 bool waits_for_all(const Config& c) { return c.consistency == "bsp" || c.consistency == "backup"; }
 
-// Seconds for each byte: through a server's link and through the worker's own.
+// Seconds per byte through a server's link and through the worker's own link.
 struct Lanes {
   double server = 0, own = 0;
 };
 
-// Workers that fare alike.
+// A group of workers with equal speeds and costs.
 struct Kind {
-  double speed = 1, overhead_s = 0;  // flops per second; of a layer, forward or backward
+  double speed = 1, overhead_s = 0;  // flops per second; time of a layer, forward or backward
   double pass_s = 0;
-  int64_t local = 0;  // bytes of parameters on its machine
-  int64_t host = -1;  // of one of them, where there are such bytes
+  int64_t local = 0;  // parameters on its machine, in grains
+  int64_t host = -1;  // a machine of this kind, if it holds parameters
   auto key() const { return std::tuple(speed, overhead_s, pass_s, local); }
   bool operator<(const Kind& other) const { return key() < other.key(); }
 };
@@ -57,7 +57,7 @@ class Estimate {
     double flops = 0;
   };
 
-  // Rows of a sparse model that a batch touches count as a vector of as many values.
+  // The rows of a sparse model that a batch touches count as one vector of their values.
   void find_layers() {
     const Architecture& all = plan_.architecture;
     if (all.row_width > 0) {
@@ -75,13 +75,13 @@ class Estimate {
                            all.parameters[layer.parameters.back()].range.end};
       layers_.push_back(cost);
     }
-    // A server's shards are neighbours or not; together they are as large.
+    // One large shard stands for the shards of a server, which have the same total size.
     Config whole = config_;
     whole.shards_per_server = 1;
     shards_ = make_shards(all, whole, plan_.optimizer);
   }
 
-  // How many times longer its computing takes, as far as that can be known: in lockstep one who is
+  // Returns the expected factor by which computing takes longer. In lockstep one worker that is
   // slow by chance holds up all.
   double slowness_of(int64_t worker) const {
     double slower = 1;
@@ -103,7 +103,7 @@ class Estimate {
     for (size_t j = 0; j < shards_.size() && cluster_.colocated; ++j)
       held_[j % held_.size()] += bytes_of(j);
     for (int64_t worker = 0; worker < cluster_.workers; ++worker) {
-      constexpr double kGrain = 256;  // bytes; shards may differ by a value
+      constexpr double kGrain = 256;  // bytes; shards may differ by one value
       const double slower = slowness_of(worker);
       const int64_t host = host_of(cluster_, worker);
       const double held = held_[static_cast<size_t>(host)];
@@ -122,7 +122,7 @@ class Estimate {
     return static_cast<double>(shards_[shard].size() * sizeof(float));
   }
   double held_on(int64_t host) const { return host < 0 ? 0 : held_[static_cast<size_t>(host)]; }
-  // That a machine with servers holds at most.
+  // Returns the most bytes of parameters that a machine with servers holds.
   double most_held() const {
     double most = 0;
     for (size_t j = 0; j < shards_.size(); ++j) most = std::max(most, bytes_of(j));
@@ -130,13 +130,13 @@ class Estimate {
     return most;
   }
   double all_bytes() const { return static_cast<double>(values_ * sizeof(float)); }
-  // Workers that reach a server over the network.
+  // Counts the workers that reach a server over the network.
   double remote() const { return cluster_.colocated ? workers_ - per_host() : workers_; }
   double latency_s() const {
     return 2 * cluster_.latency_s + (cluster_.racks > 1 ? 2 * cluster_.rack_latency_s : 0);
   }
 
-  // Bytes of a push by all workers that the fullest uplink of a rack carries, out and in.
+  // Returns the bytes of a push by all workers on the fullest uplink of a rack, out and in.
   std::pair<double, double> uplink_bytes() const {
     std::pair<double, double> most{0, 0};
     if (cluster_.racks < 2) return most;
@@ -155,7 +155,7 @@ class Estimate {
     return most;
   }
 
-  // From asking for parameters until the last gradient is with the servers.
+  // Returns the time from asking for parameters until the last gradient has reached the servers.
   double gradient_s(const Kind& kind, const Lanes& lanes, double compute) const {
     const bool by_layers = pulls_layers(config_) && plan_.architecture.row_width == 0;
     const bool pushes_layers = !plan_.task.deterministic && config_.pull_every == 1;
@@ -172,7 +172,7 @@ class Estimate {
     double now = latency_s() * pulls_ + compute * kind.pass_s;
     for (const LayerCost& layer : layers_) {
       each_part(layer.parameters, [&](size_t j, Range part) {
-        // Servers send side by side, each its first layers first.
+        // Servers send in parallel, and each sends its first layers first.
         const auto size = static_cast<double>(shards_[j].size());
         const double there = by_layers ? static_cast<double>(part.end - shards_[j].begin) : size;
         now = std::max(now, pulls_ * (latency_s() + there * sizeof(float) * lanes.server));
@@ -199,7 +199,7 @@ class Estimate {
     return std::max(now, own_until) + latency_s() * pulls_;
   }
 
-  // One server's work on a shard: what `gradients` of them take to be summed and applied.
+  // Returns the time in which one server sums and applies `gradients` gradients of a shard.
   double update_s(double gradients) const {
     size_t largest = 0;
     for (const Range shard : shards_) largest = std::max(largest, shard.size());
@@ -214,7 +214,7 @@ class Estimate {
                      cost.flops * size / all / cluster_.speed_flops);
   }
 
-  // All push at once, then all pull at once.
+  // In lockstep all workers push at once, then pull at once.
   Lanes lanes_together() const {
     if (remote() <= 0) return {};
     const auto uplink = uplink_bytes();
@@ -238,8 +238,8 @@ class Estimate {
     return seconds[std::min(spared, seconds.size() - 1)] + update_s(workers_);
   }
 
-  // Links are shared with whoever else is under way: a worker gets what their load leaves over. But
-  // equal workers fall into step, as they wait for the same link, and then all want it at once.
+  // Links are shared with the other workers, so a worker gets what their load leaves over. Equal
+  // workers, however, wait for the same link and fall into step, and then all want it at once.
   double cycle_s(const Kind& kind, double period_s) const {
     const double largest = most_held();
     const auto left = [&](double bytes) {
@@ -258,7 +258,8 @@ class Estimate {
            update_s(1);
   }
 
-  // The time between two pushes of a worker depends on how busy links are, and that on the time.
+  // The time between two pushes of a worker depends on the load of the links, which in turn depends
+  // on that time. So it is found by bisection.
   double by_themselves() const {
     const bool bounded = config_.consistency == "ssp";
     const auto cycle = [&](double period_s) {
@@ -311,17 +312,18 @@ double step_seconds(const Config& config, const Plan& plan) {
 
 std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
   const int64_t least = config.replicas + 1;
-  // Processes of one machine send through its memory: more of them would only share its cores.
+  // Processes of one machine send through its memory, so more servers would only share its cores.
   if (plan.cluster.fabric != "virtual")
     return {{.servers = least, .colocated = false, .workers = plan.cluster.workers}};
-  // The norm of a gradient needs all of it in one place.
+  // The norm of a gradient needs the whole gradient in one place.
   const int64_t hosts = hosts_of(plan.cluster, plan.cluster.workers);
   const int64_t most =
       plan.optimizer.clip_norm > 0 ? 1 : std::clamp(plan.cluster.workers, least, kMostServers);
   std::vector<ServerPlan> plans;
   for (const bool colocated : {true, false})
     for (const int64_t servers : numbers_to_try(least, most)) {
-      // Who says that nodes share machines means it; and a machine that fails is a worker's.
+      // Servers take no machines from workers when the job wants them colocated, or when it names
+      // machines that fail: those are meant to be workers.
       if (!colocated && (plan.cluster.colocated || !plan.cluster.faults.empty())) continue;
       ServerPlan each{.servers = servers, .colocated = colocated, .workers = plan.cluster.workers};
       if (!colocated) {

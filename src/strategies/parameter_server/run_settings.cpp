@@ -11,7 +11,7 @@
 namespace tutti::parameter_server {
 namespace {
 
-// Writes down all settings that a component has, by their full names.
+// Lists all settings of a component by their full names.
 class SettingList : public Visitor {
  public:
   SettingList(std::string prefix, RunSettings& settings)
@@ -66,7 +66,7 @@ const std::set<std::string> kFree = {"task.max_steps",      "task.target",
                                      "task.stop_at_target", "task.eval_every",
                                      "task.data.path",      "task.data.labels_path",
                                      "task.data.test_path",
-                                     "strategy.servers",  // the shards say it
+                                     "strategy.servers",  // the shards imply it
                                      "strategy.replicas",   "strategy.shards_per_server",
                                      "strategy.executions", "strategy.pull",
                                      "strategy.prefetch",   "strategy.snapshot_every",
@@ -77,7 +77,7 @@ const std::set<std::string> kFree = {"task.max_steps",      "task.target",
 RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimizer,
                          const ClusterConfig& cluster, const Config& config, const Data& data) {
   RunSettings settings;
-  // Visiting wants to be able to change what it visits.
+  // Visitors need mutable objects.
   TaskConfig visited_task = task;
   OptimizerConfig visited_optimizer = optimizer;
   Config visited_config = config;

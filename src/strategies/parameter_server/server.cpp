@@ -256,7 +256,7 @@ void Server::execute(Chain::Item& item) {
   }
   answer_all();
   if (entry.kind == Entry::kRequest && !(entry.request.flags & Request::kPush)) {
-    try_to_close();  // everybody may wait for one that is lost, now that this one waits, too
+    try_to_close();  // now that this worker waits too, all may wait for a lost one
     answer_all();
   }
   if (updates_ != static_cast<int>(entry.updated))

@@ -233,7 +233,7 @@ class Server {
   std::vector<Gathered> gathered_;  // towards the update that is open
   std::map<int64_t, std::vector<Decided>> decisions_;
   std::deque<Bulletin> bulletins_;  // the last ones
-  std::string settings_;            // of the run, for snapshots; of the first shard
+  std::string settings_;            // of the run, for snapshots; first shard only
   int64_t version_ = 0;             // updates
   int64_t samples_ = 0;
   int64_t kept_ = 0;     // the evaluation whose snapshot this is

@@ -78,7 +78,7 @@ class ServerNode {
   std::byte nothing_{};
   std::deque<Post> posts_;
   std::deque<Local> local_;  // bulletins from one shard here to another
-  double silent_s_ = 0;  // how long it has waited for anybody: a clock runs on while it is stopped
+  double silent_s_ = 0;  // time waited for anybody; a clock would also count time while stopped
   double over_since_s_ = -1;
   double unheld_since_s_ = -1;  // a shard that nobody is known to hold
   bool told_over_ = false;

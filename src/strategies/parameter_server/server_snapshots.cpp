@@ -34,7 +34,7 @@ void Server::take_snapshot() {
                           .samples = samples_,
                           .optimizer_steps = shard_.optimizer_steps(),
                           .steps = coordinates() ? coordinator_->step(version_) : 0};
-  // Once: to read all samples for it takes time.
+  // The settings are computed only once, because they include fingerprints of all samples.
   if (coordinates() && settings_.empty())
     settings_ = to_text(
         run_settings(context_.task, context_.optimizer, context_.cluster, config_, context_.data));

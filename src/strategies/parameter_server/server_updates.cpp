@@ -63,8 +63,9 @@ void Server::update(std::span<const size_t> slots, double factor, double rate) {
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(gradient.size())});
 }
 
-// Everybody in the chain gets the gradient itself, as all of them keep the sums of clocks. A part
-// of a batch is divided by the number of parts: times that it is the worker's own update.
+// All servers in the chain get the gradient itself, because all of them keep the sums of clocks. A
+// gradient is that of its part divided by the number of parts, so multiplying it by that number
+// gives the worker's own update.
 void Server::update_mean(const Request& push, int64_t clock, size_t slot) {
   ++updates_;
   Chain::Item& item = *current_;
@@ -93,7 +94,7 @@ void Server::free(size_t slot) {
 void Server::apply_at_once(int index, const Request& push, size_t slot) {
   const auto staleness = static_cast<double>(version_ - push.version);
   const int64_t behind = fastest() - (worker(index).lead() + worker(index).clock);
-  // The gradient is one part of a batch that was cut so, whoever has been lost since.
+  // The batch was cut into this many parts, even if workers have been lost since.
   const double factor = rate_factor(config_, push.hand.parts, staleness / push.hand.parts, behind);
   if (config_.rate == "dynamic")
     update_mean(push, worker(index).lead() + worker(index).clock - 1, slot);
@@ -207,7 +208,7 @@ void Server::ask_to_repeat(const Hand& hand) {
     const int index = (hand.part + i) % count;
     Worker& candidate = worker(index);
     if (!candidate.present || !candidate.pull || candidate.pull->wanted != version_ + 1) continue;
-    if (candidate.pull->version != version_) continue;  // it has come back, and never read this one
+    if (candidate.pull->version != version_) continue;  // it came back and never read this version
     Reply reply;
     reply.kind = Reply::kRepeat;
     reply.hand = hand;

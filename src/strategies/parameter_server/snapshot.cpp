@@ -29,7 +29,7 @@ struct Header {
   uint64_t magic = kSnapshotMagic;
   uint64_t checksum = 0;  // of the rest of the header and of the content
   uint64_t bytes = 0;     // of the settings and the content
-  uint64_t settings = 0;  // bytes of them alone; they come first
+  uint64_t settings = 0;  // bytes of the settings, which come first
   SnapshotInfo info;
 };
 static_assert(std::is_trivially_copyable_v<Header>);

@@ -21,12 +21,12 @@ struct SnapshotInfo {
   int64_t version = 0;    // updates in them
   int64_t samples = 0;    // of all workers, in them
   int64_t optimizer_steps = 0;
-  int64_t steps = 0;  // of the run, in them; of the first shard
+  int64_t steps = 0;  // of the run, in them; first shard only
 };
 
 struct Snapshot {
   SnapshotInfo info;
-  std::string settings;            // of the run (run_settings.h); of the first shard
+  std::string settings;            // of the run (run_settings.h); first shard only
   std::vector<std::byte> content;  // the parts, one after the other
 };
 

@@ -10,7 +10,7 @@ Timetable::Timetable(const TaskConfig& task, const OptimizerConfig& optimizer, s
       epochs_(task.epochs) {
   schedule_.end_after(task.max_steps, samples);
   if (task.max_steps == 0) return;
-  // Only those that the steps begin: a job may name a million epochs and stop in the second.
+  // Only epochs that begin are counted: a job may name a million epochs and stop in the second.
   int64_t epoch = 0;
   int64_t left = task.max_steps;
   for (; epoch < epochs_ && left > 0; ++epoch) {
@@ -58,7 +58,8 @@ int64_t Timetable::left_from(const Hand& hand, int64_t most) const {
   return std::clamp<int64_t>(left, 0, most);
 }
 
-// Epochs may have different batches: those of earlier epochs are smaller or larger parts of theirs.
+// Epochs may have different batch sizes, so the steps of each are weighted by its own number of
+// steps.
 double Timetable::progress(const Hand& hand, int64_t steps) const {
   double sum = 0;
   int64_t last = hand.step;

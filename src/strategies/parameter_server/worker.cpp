@@ -14,7 +14,7 @@
 namespace tutti::parameter_server {
 namespace {
 
-// Of several replies none came: all who owe one are named.
+// All servers that owe a reply are named, because none of the replies came.
 template <class Links>
 [[noreturn]] void throw_late(const Links& links, double timeout_s) {
   std::string late;
@@ -119,8 +119,8 @@ void Worker::train() {
   }
 }
 
-// What is left to push belongs to the update after those that everybody has read now. Who has
-// measured quality has read them as well.
+// The remaining gradients belong to the next update, after the updates that all workers have read.
+// A worker that has measured quality has read them too.
 void Worker::finish_training() {
   finishes_ = true;
   if (!collects_ || accrued_steps_ == 0) return;

@@ -83,7 +83,7 @@ class Worker : private LateParameters {
   Buffer<float> incoming_;
   Buffer<float> accrued_;  // pull_every > 1: gradients that were not pushed yet
   Layout layout_;
-  std::unique_ptr<Optimizer> optimizer_;  // pull_every > 1: of the steps on the copy of its own
+  std::unique_ptr<Optimizer> optimizer_;  // pull_every > 1: for steps on its own copy
   Buffer<ExactSum> sums_;                 // task.deterministic
   Ring ring_;
   std::deque<Link> links_;                  // one for each shard

@@ -94,10 +94,10 @@ void Worker::send_whole(Link& link, const Request& request, std::span<const floa
                                       : bytes_of(sums.subspan(range.begin, range.size())));
 }
 
-// By its own gradient, as the servers will step by it, but with a state of the optimizer that only
-// this worker's gradients make up. Running statistics follow this worker's samples as if there were
-// no others: then what is pushed is its share of how far they went, and the servers' is the mean of
-// all.
+// Steps by the worker's own gradient, as the servers will, but the state of the optimizer comes
+// from this worker's gradients only. Running statistics follow this worker's samples as if there
+// were no others. What is pushed is then its share of their change, and the servers get the mean
+// over all workers.
 void Worker::step_alone(double rate, const LocalWorker::Result& result) {
   const std::span<float> g = context_.model.gradients();
   const auto all = static_cast<float>(static_cast<double>(result.count) /

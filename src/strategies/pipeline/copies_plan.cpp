@@ -14,7 +14,7 @@
 namespace tutti {
 namespace {
 
-constexpr double kMostTried = 1000;  // ways, one by one
+constexpr double kMostTried = 1000;  // ways to try exhaustively
 
 class CopiesSearch {
  public:
@@ -44,7 +44,7 @@ class CopiesSearch {
   }
 
  private:
-  // To cut p pieces into stages and deal n nodes to them: (p + n - 2) over (n - 1).
+  // Counts the ways to cut p pieces into stages and give them n nodes: (p + n - 2) over (n - 1).
   double ways() const {
     double count = 1;
     for (size_t i = 1; i < placement_.nodes; ++i)
@@ -66,10 +66,10 @@ class CopiesSearch {
       }
   }
 
-  // True when it is better than all before.
+  // Returns true when this way is better than all before.
   bool consider(const Way& way) {
     for (const ReplicatedStage& stage : way)
-      if (stage.replicas > placement_.micro_batches) return false;  // some would have nothing to do
+      if (stage.replicas > placement_.micro_batches) return false;  // some would be idle
     Placement placement = placement_;
     for (const ReplicatedStage& stage : way) {
       placement.stages.push_back(
@@ -83,7 +83,7 @@ class CopiesSearch {
     return true;
   }
 
-  // From a way to the best of its neighbours, until none is better.
+  // Moves from a way to the best of its neighbours until none is better.
   void climb(const Way& start) {
     std::optional<Alternative> others = std::move(best_);
     best_.reset();
@@ -100,7 +100,8 @@ class CopiesSearch {
       best_ = std::move(others);
   }
 
-  // A cut is moved by a piece, a node goes to another stage, two stages become one, or one two.
+  // Neighbours differ by one cut moved by a piece, one node moved to another stage, two stages
+  // merged, or one stage split.
   std::vector<Way> neighbours(const Way& way) const {
     std::vector<Way> found;
     for (size_t i = 0; i < way.size(); ++i) {
@@ -134,7 +135,7 @@ class CopiesSearch {
     return found;
   }
 
-  // As many stages as there can be, with about as many nodes each.
+  // Returns as many stages as possible, with nearly equal numbers of nodes.
   Way one_by_one() const {
     const size_t stages = std::min(pieces_.size(), placement_.nodes);
     Way way;

@@ -8,7 +8,7 @@
 
 namespace tutti {
 
-// "4 stages on 4 nodes x 2 replicas"
+// Returns a text such as "4 stages on 4 nodes x 2 replicas".
 std::string pipeline_in_words(const PipelineConfig& config, const Plan& plan);
 std::vector<std::string> explain_pipeline(const PipelineConfig& config, const Plan& plan);
 

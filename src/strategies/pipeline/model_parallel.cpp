@@ -33,7 +33,7 @@ std::string ModelParallel::plan_in_words(const Plan& plan) const {
   return pipeline_in_words(resolved(plan.cluster), plan);
 }
 
-// Once for all nodes: the search takes longer than the other choices.
+// The search runs once for all nodes, because it takes longer than the other choices.
 void ModelParallel::settle(const Plan& plan, ClusterConfig&) {
   if (!config_.copies.automatic) return;
   const Placement placement = place_stages(resolved(plan.cluster), plan);
@@ -49,7 +49,7 @@ void ModelParallel::settle(const Plan& plan, ClusterConfig&) {
   config_.copies.places.assign(placement.copies.begin(), placement.copies.end());
 }
 
-// Nodes of different stages and shards work on the same samples; copies and replicas do not.
+// Copies and replicas need samples of their own. Nodes of different stages and shards share them.
 int64_t ModelParallel::least_parts(const ClusterConfig& cluster) const {
   const PipelineConfig config = resolved(cluster);
   int64_t copies = std::max<int64_t>(1, config.copies.parts);

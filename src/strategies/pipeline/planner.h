@@ -31,7 +31,7 @@ struct PlanPiece {
   double compute_s = 0;  // forward and backward
   double parameter_bytes = 0;
   double output_bytes = 0;  // passed on, and as many back
-  double pass_s = 0;        // besides, of the stage that begins here
+  double pass_s = 0;        // added once, if a stage begins here
 };
 
 struct ReplicatedStage {

@@ -60,7 +60,7 @@ struct StageTimes {
   double forward_s = 1, backward_s = 1;
   double transfer_s = 0;  // of a micro-batch to the next stage, or back from it
   double add_s = 0;       // of its gradients to the sum, after the backward pass is passed on
-  double pass_s = 0;      // of forward_s, what does not grow with layers or samples
+  double pass_s = 0;      // part of forward_s that is fixed for a pass
 };
 // When the last of these tasks (one list for each node) ends if each starts as soon as it can.
 // Throws std::logic_error when they wait for each other forever.

@@ -162,7 +162,7 @@ std::span<const float> StageWorker::compute_forward(size_t model_slot, size_t mi
   return output;
 }
 
-// What a pass took, less what was charged before the sums within it.
+// Charges a pass, except for what was charged before the sums within it.
 void StageWorker::charge_pass(Work work) {
   if (shards_) {
     work.flops = std::max(0.0, work.flops - shards_->charged().flops);

@@ -38,7 +38,7 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
 
-// Each sample goes through all stages and shards: one of them counts it.
+// Each sample goes through all stages and shards, so only one of them counts it.
 bool PipelineTrainer::counts_samples() const { return has_last_stage() && shard_ == 0; }
 
 double PipelineTrainer::busy_s() const {

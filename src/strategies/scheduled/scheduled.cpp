@@ -78,7 +78,7 @@ class Scheduled : public Strategy {
            column_bytes(plan);
   }
 
-  // Where it looks for conflicts the scheduler has all columns.
+  // The scheduler holds all columns when it looks for conflicts.
   double server_memory_bytes(const Plan& plan) const override {
     const auto parameters = static_cast<double>(plan.architecture.parameter_count);
     const bool looks = config_.schedule == "priority" && config_.conflict < 1;

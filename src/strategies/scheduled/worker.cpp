@@ -99,7 +99,8 @@ void CoordinateWorker::update_own() {
   deltas_.clear();
   for (const uint32_t j : picked_) {
     if (j < own_.begin || j >= own_.end) continue;
-    // A product with the residual, and one with the column: a round is a pass through one layer.
+    // Each coordinate takes a product with the residual and one with the column. A round counts as
+    // a pass through one layer.
     context_.node.clock().charge({.flops = 4.0 * static_cast<double>(samples_),
                                   .memory_bytes = 0,
                                   .passes = deltas_.empty() ? 1.0 : 0.0,
@@ -164,7 +165,8 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
 void CoordinateWorker::record(int64_t rounds) {
   const double now_s = context_.node.clock().now() - started_s_;
   const auto samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_));
-  // All go through the samples together, each with weights of its own: the first one counts them.
+  // All workers go through the samples together, each with its own weights, so only the first
+  // counts them.
   if (context_.node.endpoint().rank() == 0)
     context_.recorder.trained(static_cast<size_t>(samples - context_.recorder.own_samples()));
   context_.recorder.applied({.round = rounds, .staleness = 0, .age_s = 0});

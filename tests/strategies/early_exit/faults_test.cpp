@@ -29,7 +29,7 @@ Settings three_tiers() {
           "cluster.detect=0.05"};
 }
 
-// Two devices that see a part each, their aggregator, edge and cloud.
+// The network has two devices that see a part each, their aggregator, edge and cloud.
 Settings parts_and_tiers() {
   return three_tiers() + Settings{"strategy.views=parts", "strategy.cuts=[2, 4]",
                                   "strategy.fuse_scores=concat", "cluster.workers=5"};

@@ -1,5 +1,5 @@
-// What several devices see and say of one sample, and how that becomes one: by hand, and against
-// finite differences.
+// Tests how the views of several devices and what they say of a sample become one: by hand, and
+// against finite differences.
 #include "strategies/early_exit/fusion.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using Floats = std::vector<float>;
 using Parts = std::vector<Floats>;
 using Shape = std::vector<int64_t>;
 
-const Views kTwo({4}, 2);         // of four features, two each
+const Views kTwo({4}, 2);         // two of four features each
 const Views kFour({1, 4, 6}, 4);  // a grid of 2 x 2
 
 TEST(Views, CutAnImageIntoAGridAndFeaturesIntoRanges) {
@@ -30,7 +30,7 @@ TEST(Views, CutAnImageIntoAGridAndFeaturesIntoRanges) {
   EXPECT_EQ(kFour.cut(0, image), (Floats{0, 1, 2, 6, 7, 8}));
   EXPECT_EQ(kFour.cut(1, image), (Floats{3, 4, 5, 9, 10, 11}));
   EXPECT_EQ(kFour.cut(2, image), (Floats{12, 13, 14, 18, 19, 20}));
-  // Two channels of 2 x 2 pixels: the left half of each.
+  // The view is the left half of two channels of 2 x 2 pixels.
   EXPECT_EQ(Views({2, 2, 2}, 2).cut(0, Floats{1, 2, 3, 4, 5, 6, 7, 8}), (Floats{1, 3, 5, 7}));
 }
 
@@ -49,7 +49,7 @@ TEST(Views, OverlapWhereTheSampleCannotBeCutEvenlyAndMissNothing) {
   EXPECT_EQ(Views({1, 28, 28}, 6).columns(), 3u);
 }
 
-// Two devices, two samples, two values each.
+// There are two devices and two samples, with two values each.
 const Parts kSaid = {{1, 5, 0, 2}, {3, 4, 0, -2}};
 const Floats kSlope = {10, 20, 30, 40};
 
@@ -83,20 +83,20 @@ TEST(Fusion, OfAConcatenationByHand) {
   EXPECT_EQ(slopes, (Parts{{1, 2, 5, 6}, {3, 4, 7, 8}}));
 }
 
-// Images of 1 x 2 pixels and two channels, which lie last: the four make one of 2 x 4 pixels.
+// Four images of 1 x 2 pixels, with two channels last, make one of 2 x 4 pixels.
 TEST(Fusion, ConcatenatedImagesLieAsTheirViewsDo) {
   Fusion fusion(Fuse::kConcat, kFour, {2, 1, 2});
   EXPECT_EQ(fused_shape(Fuse::kConcat, kFour, {2, 1, 2}), Shape({2, 2, 4}));
   Floats fused;
   fusion.forward({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}, {13, 14, 15, 16}}, fused);
   EXPECT_EQ(fused, (Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
-  // Of 2 x 1 pixels and one channel: two columns of four pixels, row by row.
+  // Four images of 2 x 1 pixels and one channel make two columns of four pixels, row by row.
   Fusion tall(Fuse::kConcat, kFour, {1, 2, 1});
   tall.forward({{1, 2}, {3, 4}, {5, 6}, {7, 8}}, fused);
   EXPECT_EQ(fused, (Floats{1, 3, 2, 4, 5, 7, 6, 8}));
 }
 
-// The gradient of sum(weight x fused) by every value of every part.
+// Checks the gradient of sum(weight x fused) with respect to every value of every part.
 TEST(Fusion, GradientsAreThoseOfFiniteDifferences) {
   for (const Fuse how : {Fuse::kMax, Fuse::kMean, Fuse::kConcat}) {
     Random random(5, Stream::kTest);
@@ -117,7 +117,7 @@ TEST(Fusion, GradientsAreThoseOfFiniteDifferences) {
     };
     for (size_t part = 0; part < parts.size(); ++part)
       for (size_t i = 0; i < parts[part].size(); ++i) {
-        constexpr float kStep = 1.0F / 1024;  // exact, and no maximum is as near as that
+        constexpr float kStep = 1.0F / 1024;  // exact, and too small to change who has the maximum
         const float before = parts[part][i];
         parts[part][i] = before + kStep;
         const double above = value();

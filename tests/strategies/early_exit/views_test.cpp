@@ -1,5 +1,5 @@
-// Devices that see parts of every sample: what they train together, what they send, what a run
-// keeps of its exits to answer with.
+// Tests devices that see parts of every sample: what they train together, what they send, and what
+// a run keeps of its exits to answer with.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using namespace testing_support;
 
-// Layers 0, 2 and 4 are affine ones with relu behind them.
+// Layers 0, 2 and 4 are affine; a relu follows each but the last.
 Settings seen_task() {
   return {"task.data.kind=synthetic-classes",
           "task.data.samples=480",
@@ -49,7 +49,7 @@ double measured(const RunRecord& record, const std::string& name) {
   return found == figures.end() ? NAN : found->second;
 }
 
-// What a run in this folder amounts to, in one process.
+// The job, data and model of a run in this folder, loaded into one process.
 struct KeptRun {
   Job job;
   Prepared prepared;
@@ -72,7 +72,7 @@ std::unique_ptr<KeptRun> kept(const Settings& settings) {
   return result;
 }
 
-// A device that sees all of every sample, alone: the aggregator has nothing to add.
+// A single device sees all of every sample, and the aggregator has nothing to add.
 TEST(EarlyExitViews, OfOneDeviceAreWholeSamples) {
   const Settings whole = {"strategy.cuts=[2, 4]", "cluster.workers=3", "cluster.fabric=virtual"};
   for (const char* how : {"max", "mean"}) {
@@ -86,7 +86,7 @@ TEST(EarlyExitViews, OfOneDeviceAreWholeSamples) {
   }
 }
 
-// The weighted sum of the mean losses of all exits, of the training samples.
+// Returns the weighted sum of the mean losses of all exits on the batch.
 double joint_loss(KeptRun& run, const Tiers& tiers, const Attachment& exits, const Batch& batch) {
   ExitNetwork network(*run.model, tiers, exits, std::vector<double>(tiers.size() - 1, 0.5));
   const auto scores = network.scores(batch);
@@ -96,9 +96,9 @@ double joint_loss(KeptRun& run, const Tiers& tiers, const Attachment& exits, con
   return loss / static_cast<double>(batch.size());
 }
 
-// One step of plain descent with a rate of 1 over all samples at once moves every parameter, of
-// layers and exits, by the gradient of the joint loss: gradients reach all devices through the
-// fusion of scores and that of features.
+// One step of plain descent with rate 1 over all samples moves every parameter, of layers and
+// exits, by the gradient of the joint loss. So gradients reach all devices through the fusion of
+// scores and that of features.
 TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
   struct Case {
     const char *scores, *features;
@@ -143,8 +143,8 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     Attachment exits = attach_exits(tiers, heads, {0.5, 0.5});
     Batch batch;
     start->prepared.data.dataset->gather(samples, batch);
-    // By how much `step` is off the slope to the nearer side: few values lie that close to where a
-    // relu or a maximum bends, and hardly any on both sides.
+    // Returns the distance of `step` from the nearer one-sided slope. Few values lie so close to a
+    // bend of a relu or a maximum, and hardly any have bends on both sides.
     const auto error_of = [&](double step, float& value) {
       constexpr float kStep = 1.0F / 2048;
       const float before = value;
@@ -179,8 +179,8 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
   }
 }
 
-// The paper's 4 |C| + (1 - l) f o / 8 of each device: 4 classes, 12 values of 2 bits. Beside it go
-// the answers: a byte of each exit for a sample that it sees, and one to each device.
+// Each device sends the paper's 4 |C| + (1 - l) f o / 8 bytes, with 4 classes and 12 values of 2
+// bits. Answers add a byte of each exit for every sample that it sees, and one to each device.
 TEST(EarlyExitViews, SendWhatTheFormulaOfThePaperSays) {
   const RunRecord record = run(
       seen_task() + parts(3, 3) +
@@ -232,7 +232,7 @@ TEST(EarlyExitViews, CostTheSameWithoutTheArithmeticAndAsPlanned) {
   }
 }
 
-// What a run keeps answers as its nodes did: the same samples leave at the same exits.
+// Kept exits answer as the nodes of the run did: the same samples leave at the same exits.
 TEST(EarlyExitViews, KeptExitsAnswerAsTheRunDid) {
   const Settings images = {"task.data=fashion-mnist", "task.data.limit=400",
                            "task.model.kind=lenet",   "task.model.channels=[3, 8]",
@@ -297,7 +297,8 @@ TEST(EarlyExitViews, KeptExitsOfAnotherFormAreRefused) {
   }
 }
 
-// On a seventh of the samples: every tier answers some, and each is better than the one below.
+// Trained on a seventh of the samples, every tier answers some, and each is better than the one
+// below.
 TEST(EarlyExitViews, TheRecipeLeavesWorkForEdgeAndCloud) {
   Job job = load_job(TUTTI_SOURCE "/recipes/early-exit-views.toml",
                      {"task.data.limit=8000", "task.epochs=4", "cluster.fabric=virtual"});

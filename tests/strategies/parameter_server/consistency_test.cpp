@@ -59,8 +59,8 @@ TEST(Waiting, FallsToWhatIsUsedAtOnceAndThenStepByStep) {
   EXPECT_EQ(rule->bound(0), 7);
 }
 
-// Three updates of the bounds by hand. Two executions and a bound of 3 are 5 steps; whose processor
-// is occupied for half as long as the most occupied can make 10, then 20.
+// Three updates of the bounds are computed by hand. Two executions and a bound of 3 are 5 steps. A
+// worker whose processor is occupied half as long as the most occupied one can make 10, then 20.
 TEST(Adaptive, BoundsOfEachWorkerFollowItsProcessor) {
   const auto rule =
       make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 3);
@@ -75,7 +75,7 @@ TEST(Adaptive, BoundsOfEachWorkerFollowItsProcessor) {
   EXPECT_EQ(report(0.8, 0.8, 0.2), (std::vector<int64_t>{17, 1, 10}));
 }
 
-// The bounds of workers are a part of the state that a replica gets.
+// The bounds of workers are part of the state that a replica gets.
 TEST(Adaptive, ArchivesItsBounds) {
   const Config config{.consistency = "adaptive", .staleness = 3};
   const auto rule = make_consistency(config, 2), copy = make_consistency(config, 2);
@@ -91,14 +91,14 @@ TEST(Adaptive, ArchivesItsBounds) {
   EXPECT_EQ(copy->bound(1), 2);
 }
 
-// Updates of 6, 2 and 1 come to clock 4: the parameters have their mean each time.
+// Updates of 6, 2 and 1 come to clock 4. The parameters move by their mean each time.
 TEST(ClockMeans, ThreeUpdatesByHand) {
   ClockMeans means;
   const std::vector<float> updates = {6, 2, 1};
   const std::vector<float> expected = {6, 4, 3};
   float x = 0;
   for (size_t i = 0; i < 3; ++i) {
-    const double rate = 0.5 / static_cast<double>(i + 1);  // what came at another rate stays
+    const double rate = 0.5 / static_cast<double>(i + 1);  // earlier updates keep their own rates
     const float gradient = updates[i] / static_cast<float>(2 * rate);
     x += static_cast<float>(rate) * means.revise(4, {&gradient, 1}, 2, rate)[0];
     EXPECT_NEAR(x, expected[i], 1e-6);

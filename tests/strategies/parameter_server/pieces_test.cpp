@@ -100,7 +100,7 @@ TEST(Dealer, StopsAfterMaxStepsInAnyEpoch) {
   EXPECT_EQ(hands, 26);
 }
 
-// Whatever would look at each of them never ends here.
+// Code that looks at every epoch would not end here.
 TEST(Dealer, LooksAtNoMoreEpochsThanItDeals) {
   constexpr int64_t kEndless = 2'000'000'000;
   for (const int64_t pull_every : {1, 3}) {

@@ -1,4 +1,4 @@
-// What servers = "auto" chooses, against simulations of every other choice.
+// Compares what servers = "auto" chooses with simulations of every other choice.
 #include <gtest/gtest.h>
 
 #include "strategies/parameter_server/planner.h"
@@ -92,7 +92,7 @@ TEST(ServerPlan, IsExplainedAndThenWrittenDown) {
   EXPECT_NE(resolved_toml(job).find("colocated = true\n"), std::string::npos);
 }
 
-// Of processes nobody knows the links; norms need the whole gradient; copies need other servers.
+// The links of processes are unknown, norms need the whole gradient, and copies need other servers.
 TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
   const auto servers = [](const Settings& more) {
     Job job;

@@ -1,4 +1,4 @@
-// Rules of updates against hand computations, and how many steps a run has.
+// Compares the rules of updates with computations by hand, and counts the steps of a run.
 #include <gtest/gtest.h>
 
 #include "tests/strategies/parameter_server/runs.h"
@@ -15,8 +15,8 @@ Settings few_steps(const std::string& consistency, int pull_every) {
                   "strategy.pull_every=" + std::to_string(pull_every)};
 }
 
-// 324 samples for training make 3 steps an epoch: a pull goes on in the epochs after it, and what
-// is left at the end is pushed.
+// 324 training samples make 3 steps per epoch, so the steps of a pull continue into the next
+// epochs, and the remaining ones are pushed at the end.
 TEST(PullEvery, GoesOnAcrossEpochs) {
   for (const std::string fabric : {"virtual", "process"})
     for (const std::string consistency : {"bsp", "ssp"})
@@ -29,15 +29,16 @@ TEST(PullEvery, GoesOnAcrossEpochs) {
         EXPECT_EQ(last.samples, 4 * 324);
         EXPECT_EQ(last.step, 12);
         EXPECT_NEAR(last.epoch, 4, 1e-9);
-        // A push for each of three pulls, and one of the steps since; 3 workers, 2 servers.
+        // There is a push for each of three pulls and one for the steps since, from 3 workers to 2
+        // servers.
         if (consistency == "bsp") {
           EXPECT_EQ(counter(record, "pushes_applied"), 2 * 3 * 4);
         }
       }
 }
 
-// Whenever a worker is lost, what it leaves behind of a step is computed by another, also of the
-// last push, when everybody else has nothing more to compute.
+// Whenever a worker is lost, another one computes what is missing of its step. This holds even for
+// the last push, when all others have nothing more to compute.
 TEST(PullEvery, GoesOnWithoutALostWorker) {
   for (int tenth_ms = 0; tenth_ms < 300; tenth_ms += 20) {
     Job job = load_job("", few_steps("bsp", 3) + cluster("virtual", 3) +
@@ -64,9 +65,9 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
   }
 }
 
-// One worker of two is a hundred times faster than the other: it computes parts (0, 1), (1, 0) and
-// (1, 1) of two batches, one after the other, before part (0, 0) of the slow one arrives, which was
-// computed on the initial parameters.
+// One worker of two is a hundred times faster than the other. It computes parts (0, 1), (1, 0) and
+// (1, 1) of two batches, one after the other, before part (0, 0) of the slow one arrives. That part
+// was computed on the initial parameters.
 Settings fast_and_slow(const Settings& more) {
   return linear_task() + servers(1, "asp") +
          Settings{"cluster.fabric=virtual",
@@ -100,7 +101,7 @@ TEST(Rate, ConstantByHand) {
   expect_close(parameters_after(settings), hand.x);
 }
 
-// Three updates were missing, of two workers: the delay is a round and a half.
+// The slow worker misses three updates. With two workers that is a delay of a round and a half.
 TEST(Rate, StalenessByHand) {
   const Settings settings = fast_and_slow({"strategy.rate=staleness"});
   ByHand hand{LinearReference(settings)};
@@ -111,7 +112,7 @@ TEST(Rate, StalenessByHand) {
   expect_close(parameters_after(settings), hand.x);
 }
 
-// ConSGD: each local update times one constant.
+// ConSGD multiplies each local update by one constant.
 TEST(Rate, UpdateWeightByHand) {
   const Settings settings = fast_and_slow({"strategy.update_weight=0.3"});
   ByHand hand{LinearReference(settings)};
@@ -122,9 +123,9 @@ TEST(Rate, UpdateWeightByHand) {
   expect_close(parameters_after(settings), hand.x);
 }
 
-// DynSGD: the fast worker is the only one at its clocks 0, 1 and 2 and counts in full; when the
-// slow one comes to clock 0, both count half there. Replicas keep the same sums, so either server
-// may be lost.
+// With DynSGD the fast worker is alone at its clocks 0, 1 and 2 and counts in full. When the slow
+// one comes to clock 0, both count half there. Replicas keep the same sums, so either server may be
+// lost.
 TEST(Rate, DynamicByHand) {
   const Settings settings =
       fast_and_slow({"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9"});
@@ -138,27 +139,28 @@ TEST(Rate, DynamicByHand) {
   const Settings replicated = settings + Settings{"strategy.servers=2", "strategy.replicas=1",
                                                   "strategy.shards_per_server=1"};
   expect_close(parameters_after(replicated), hand.x);
-  // When the fast worker is done and the slow one is not.
+  // A server is lost when the fast worker is done and the slow one is not.
   for (const char* faults :
        {"cluster.faults=[{ at = 0.1, nodes = [2] }]", "cluster.faults=[{ at = 0.1, nodes = [3] }]"})
     expect_close(parameters_after(replicated + Settings{faults}), hand.x);
 }
 
-// Three workers, of which one is lost at once and the fast one takes over its part.
+// One of three workers is lost at once, and the fast one takes over its part.
 Settings with_a_lost_worker(const Settings& more) {
   return fast_and_slow({"cluster.workers=3", "cluster.speed=\"10 FLOP/s\"",
                         "cluster.speed_factors=[1.0, 20.0, 10.0]", "cluster.timeout=1000"}) +
          more;
 }
 
-// DynSGD waits with its sums for no lost worker, and one that comes back begins where the slowest
-// is: its update belongs to the clock of the slow one and of the first of the fast one.
+// DynSGD does not keep its sums for a lost worker. A worker that comes back begins where the
+// slowest is, so its update belongs to the clock of the slow worker and of the fast worker's first
+// update.
 TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
   const Settings settings = with_a_lost_worker(
       {"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9"});
   ByHand lost{LinearReference(settings)};
   lost.add(1, 0, 2);
-  lost.add(1, 0, 1);  // the lost one's
+  lost.add(1, 0, 1);  // the lost worker's part
   for (const int part : {0, 1, 2}) lost.add(1, 1, part);
   lost.add(0.5, 0, 0, lost.initial);
   lost.add(-0.5, 0, 2, lost.initial);
@@ -169,7 +171,7 @@ TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
   ByHand back{LinearReference(settings)};
   back.add(1, 0, 2);
   back.add(1, 0, 1);
-  const Vector read = back.x;  // when it is back, between two updates of the fast one
+  const Vector read = back.x;  // read when it is back, between two updates of the fast one
   back.add(1, 1, 0);
   back.add(1, 1, 2);
   for (const auto& [step, part, at] :
@@ -182,7 +184,7 @@ TEST(Rate, DynamicByHandWithoutAWorkerAndWhenItIsBack) {
       back.x);
 }
 
-// One worker, three steps between two pulls: it goes on by the job's optimizer, here momentum.
+// One worker makes three steps between two pulls. It steps by the job's optimizer, here momentum.
 TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   const Settings settings =
       linear_task() + servers(1, "bsp") +
@@ -205,13 +207,13 @@ TEST(PullEvery, LocalUpdatesAreTheOptimizersByHand) {
   expect_close(parameters_after(settings), server);
 }
 
-// Five updates are missing when the slow one comes, and a round is still that of the three workers
-// for whom the batch was cut.
+// The slow worker misses five updates. A round still has the three workers for which the batch was
+// cut.
 TEST(Rate, StalenessIsInRoundsOfTheWholeJob) {
   const Settings settings = with_a_lost_worker({"strategy.rate=staleness"});
   ByHand hand{LinearReference(settings)};
   hand.add(1 / 3.0, 0, 2);
-  hand.add(1 / 3.0, 0, 1);  // the lost one's
+  hand.add(1 / 3.0, 0, 1);  // the lost worker's part
   for (const int part : {0, 1, 2}) hand.add(1 / 3.0, 1, part);
   hand.add(1 / 3.0 / (5 / 3.0), 0, 0, hand.initial);
   const Settings fault = {"cluster.faults=[{ at = 0.001, nodes = [2] }]"};

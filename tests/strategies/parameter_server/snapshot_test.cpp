@@ -47,7 +47,7 @@ std::vector<std::string> files_of(const std::string& folder, int shard) {
   return files;
 }
 
-// Why a run with these settings does not begin; empty when it does.
+// Returns why a run with these settings does not start; empty when it does.
 std::string why_refused(const Settings& settings) {
   try {
     const RunRecord record = run(settings);
@@ -130,7 +130,7 @@ TEST(Snapshots, OfAnotherJobAreRefused) {
   EXPECT_NE(none.find("/nonexistent"), std::string::npos) << none;
 }
 
-// Settings of the same shape that give another result, and other data, are named, old and new.
+// The error names settings and data that would change the result, with their old and new values.
 TEST(Snapshots, OfOtherSettingsAreRefusedByName) {
   TemporaryFolder folder;
   ASSERT_EQ(run(snapshot_task("asp"), folder / "first").status, "done");
@@ -148,12 +148,12 @@ TEST(Snapshots, OfOtherSettingsAreRefusedByName) {
     EXPECT_NE(error.find(named), std::string::npos) << change << ": " << error;
     EXPECT_NE(error.find("job.toml"), std::string::npos) << error;
   }
-  // How long it goes on, and how often it measures, may change.
+  // The length of the run and the frequency of evaluations may change.
   EXPECT_EQ(why_refused(snapshot_task("asp") + resume + Settings{"task.epochs=4"}), "");
   EXPECT_EQ(why_refused(snapshot_task("asp") + resume + Settings{"task.eval_every=0.5"}), "");
 }
 
-// The books of a run that goes on: steps and samples of both runs, the speed of its own.
+// The record of a resumed run has the steps and samples of both runs, but the speed of its own.
 TEST(Snapshots, TheRecordTellsWhatEachRunDid) {
   for (const std::string consistency : {"bsp", "asp"}) {
     TemporaryFolder folder;
@@ -169,7 +169,7 @@ TEST(Snapshots, TheRecordTellsWhatEachRunDid) {
     ASSERT_TRUE(record.contains("resumed"));
     const auto before = record["resumed"]["samples"].get<double>();
     EXPECT_GT(before, 0.3 * expected["samples"].get<double>());
-    // As fast as the undisturbed one, and not as if it had done all by itself.
+    // The resumed run is as fast as the undisturbed one, not as if it had done all the work itself.
     EXPECT_NEAR(record["samples_per_s"].get<double>() / expected["samples_per_s"].get<double>(), 1,
                 0.25);
     EXPECT_NE(summary(again, job).find("resumed   at step "), std::string::npos);
@@ -185,7 +185,7 @@ TEST(Snapshots, TheRecordTellsWhatEachRunDid) {
   }
 }
 
-// They do not tell the settings of their run.
+// Snapshots of the earlier version do not hold the settings of their run.
 TEST(Snapshots, OfAnEarlierVersionAreRefusedWithWhatToDo) {
   TemporaryFolder folder;
   ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, "done");

@@ -1,5 +1,5 @@
-// How many steps a run has, for any job that is accepted: nothing is left out, nothing is learnt
-// from twice, and nobody honest is sent away.
+// Tests how many steps a run has, for any job that is accepted: nothing is left out, nothing is
+// learnt twice, and no honest worker is sent away.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ Shape random_shape(Random& random) {
   return s;
 }
 
-// Nothing where the job is refused: not everything goes together.
+// Returns nothing when the job is refused, since not all settings go together.
 std::optional<Job> job_of(const Shape& shape, Random& random) {
   std::optional<Job> job;
   try {
@@ -108,7 +108,7 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
         samples += std::min(shape.batch, train - step * shape.batch);
       }
     const EvaluationRow& last = record.nodes.front().evaluations.back();
-    if (shape.consistency == "backup" && shape.max_steps > 0) continue;  // counts closed steps
+    if (shape.consistency == "backup" && shape.max_steps > 0) continue;  // limits closed steps
     const bool shares = job->task.partition != "global";
     if (!(shares && shape.max_steps > 0)) {
       EXPECT_EQ(last.samples, samples);
@@ -120,7 +120,7 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
   EXPECT_GT(tried, 20);
 }
 
-// One worker is lost somewhere, or lost and started again, perhaps when all is over.
+// One worker is lost at some time and perhaps started again, possibly when the run is already over.
 void lose_one(uint64_t seed) {
   Random random(seed, Stream::kFault);
   const Shape shape = random_shape(random);
@@ -143,11 +143,11 @@ void lose_one(uint64_t seed) {
   EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "stale_reads"), 0);
 }
 
-// The others go on, and nobody is sent away. In the last seed a worker that has come back has not
-// read what a lost one is to be replaced on.
+// The others go on, and nobody is sent away. With the last seed, a worker that came back has not
+// read the parameters on which the work of a lost one must be repeated.
 TEST(AnyJob, GoesOnWithoutAWorker) {
-  // In these two, bsp waits out the timeout for a worker that comes back while the others pull more
-  // seldom than the run has steps (docs/parameter_server.md, what is not there yet).
+  // With these two seeds, bsp waits out the timeout for a worker that comes back while the others
+  // pull less often than the run has steps (docs/parameter_server.md, what is not there yet).
   const std::set<uint64_t> known = {1475, 1480};
   for (uint64_t seed = 1; seed <= seeds(50, 1500); ++seed)
     if (!known.contains(seed)) lose_one(seed);

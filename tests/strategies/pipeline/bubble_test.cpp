@@ -30,7 +30,7 @@ Settings balanced(size_t stages, size_t micro_batches, const std::string& schedu
           "cluster.fabric=virtual",
           "cluster.workers=" + std::to_string(stages),
           "cluster.speed=\"1 MFLOP/s\"",
-          "cluster.step_overhead=0",  // textbooks leave them out
+          "cluster.step_overhead=0",  // textbooks leave overheads out
           "cluster.layer_overhead=0",
           "cluster.memory_bandwidth=\"1000 GB/s\"",
           "cluster.bandwidth=\"1000 GB/s\"",

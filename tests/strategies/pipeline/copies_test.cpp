@@ -108,7 +108,7 @@ TEST(PipelineCopies, AutoCopiesWhatIsSlowAndSmall) {
   EXPECT_LT(chosen_s, time_of("strategy.copies=0"));
 }
 
-// The ways to cut a chain into stages and to deal all nodes to them, as settings of a job.
+// Visits all ways to cut a chain into stages and to give them all nodes, as settings of a job.
 void for_each_way(size_t pieces, size_t nodes, std::vector<Range>& stages,
                   std::vector<size_t>& copies, const std::function<void()>& visit) {
   const size_t begin = stages.empty() ? 0 : stages.back().end;
@@ -126,7 +126,7 @@ void for_each_way(size_t pieces, size_t nodes, std::vector<Range>& stages,
     }
 }
 
-// What `tutti check` shows of the chosen plan is the least that it shows of any.
+// `tutti check` shows the shortest step for the chosen plan, among all plans.
 TEST(PipelineCopies, AutoIsTheFastestOfAllWaysByWhatCheckShows) {
   const auto expect_least = [](const Settings& cluster, const char* hidden, double tolerance) {
     const Job job =
@@ -160,12 +160,13 @@ TEST(PipelineCopies, AutoIsTheFastestOfAllWaysByWhatCheckShows) {
         expect_least({std::string("cluster.workers=") + workers,
                       std::string("cluster.bandwidth=\"") + bandwidth + "\""},
                      hidden, 1);
-  // Slow nodes are not alike; and where not all ways are tried, the search comes close.
+  // Slow nodes make the order of nodes matter. When not all ways are tried, the search must come
+  // close.
   expect_least({"cluster.workers=4", "cluster.speed_factors=[1, 0.2, 0.5, 1]"}, "[300, 300]", 1);
   expect_least({"cluster.workers=6"}, "[300, 80, 500, 60, 200, 90]", 1.02);
 }
 
-// Three stages of two nodes each: two micro-batches keep all of them busy.
+// Two micro-batches keep three stages of two nodes each busy.
 TEST(PipelineCopies, NeedASampleForEachCopyAndNotForEachNode) {
   const Settings small = {"task.global_batch=4", "task.max_steps=5"};
   EXPECT_EQ(checksum(task_with_copies("2", 6, "virtual") + kExact + small),
