@@ -30,11 +30,23 @@ void on_signal(int number) {
   errno = before;
 }
 
+// UCX takes SIGHUP for itself as soon as it is loaded. What the program was started with can only
+// be seen before that, which is when functions of this section run.
+bool ignores_hang_up = false;
+void note_hang_up(int, char**, char**) {
+  struct sigaction given {};
+  ignores_hang_up = sigaction(SIGHUP, nullptr, &given) == 0 && given.sa_handler == SIG_IGN;
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kNoteHangUp)(int, char**,
+                                                                        char**) = note_hang_up;
+
 void handle_signals(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A terminal that is closed asks to stop, too, unless nohup said that it shall not matter.
+  if (!ignores_hang_up) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace

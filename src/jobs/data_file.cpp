@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "data/fingerprint.h"
 #include "jobs/run_folder.h"
 
@@ -154,7 +155,7 @@ std::optional<RunData> load_run_data(const std::string& folder) {
   const std::string path = data_file_of(folder);
   std::error_code failed;
   if (!std::filesystem::exists(path, failed) && !failed) return std::nullopt;
-  json content = json::parse(read_file(path), nullptr, false);
+  json content = parse_shallow_json(read_file(path));
   if (!content.is_object()) refuse_data_file(path, "is damaged: it is not a JSON object");
   const json schema = content.value("schema", json());
   if (!schema.is_number_integer()) refuse_data_file(path, "is damaged: it has no schema");
@@ -171,8 +172,8 @@ std::optional<RunData> load_run_data(const std::string& folder) {
     RunData data = run_data_in(content);
     check_sizes(data);
     return data;
-  } catch (const json::exception& error) {
-    refuse_data_file(path, fmt::format("is damaged: {}", error.what()));
+  } catch (const json::exception&) {
+    refuse_data_file(path, "is damaged: a value is missing or of another type than it should be");
   } catch (const Impossible& error) {
     refuse_data_file(path, fmt::format("is damaged: {}", error.problem));
   }

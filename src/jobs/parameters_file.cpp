@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 #include "models/layout.h"
 
@@ -54,7 +55,7 @@ class Reader {
       refuse(path, "its header is longer than the file");
     std::string text(length, '\0');
     file_.read(text.data(), static_cast<std::streamsize>(length));
-    header_ = json::parse(text, nullptr, false);
+    header_ = parse_shallow_json(text);
     if (!file_ || !header_.is_object()) refuse(path, "its header is not JSON");
     data_begin_ = sizeof(length) + length;
   }
@@ -158,9 +159,37 @@ void save_parameters(const std::string& path, const Architecture& architecture,
   save_tensors(path, {{"format", "pt"}, {"model", architecture.kind}}, architecture, parameters);
 }
 
+namespace {
+
+// Against bits that flip on a disk or on the way: whoever edits the file can compute it anew.
+std::string attachment_sha256(const Attachment& attachment) {
+  Sha256 hash;
+  hash.add(std::span<const char>(attachment.about));
+  for (const Parameter& tensor : attachment.tensors.parameters) {
+    hash.add(std::span<const char>(tensor.name));
+    hash.add(std::span<const int64_t>(tensor.shape));
+    hash.add(
+        std::span<const float>(attachment.values).subspan(tensor.range.begin, tensor.range.size()));
+  }
+  return hash.text();
+}
+
+// In the order in which a reader meets the tensors: by name.
+Attachment by_name(const Attachment& attachment) {
+  Attachment result = attachment;
+  std::sort(result.tensors.parameters.begin(), result.tensors.parameters.end(),
+            [](const Parameter& a, const Parameter& b) { return a.name < b.name; });
+  return result;
+}
+
+}  // namespace
+
 void save_attachment(const std::string& path, const Attachment& attachment) {
-  save_tensors(path, {{"format", "pt"}, {"about", attachment.about}}, attachment.tensors,
-               attachment.values);
+  save_tensors(path,
+               {{"format", "pt"},
+                {"about", attachment.about},
+                {"sha256", attachment_sha256(by_name(attachment))}},
+               attachment.tensors, attachment.values);
 }
 
 Attachment load_attachment(const std::string& path) {
@@ -185,6 +214,8 @@ Attachment load_attachment(const std::string& path) {
         {.name = name, .shape = std::move(lengths), .range = {begin, begin + count}});
   }
   result.tensors.parameter_count = result.values.size();
+  if (reader.metadata("sha256") != attachment_sha256(by_name(result)))
+    refuse(path, "its checksum differs from what was written");
   return result;
 }
 

@@ -22,6 +22,9 @@ namespace tutti {
 namespace fs = std::filesystem;
 
 std::string read_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown))
+    throw DataError(fmt::format("{}: cannot be read: it is a folder, not a file", path));
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad())

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "jobs/progress.h"
 #include "jobs/run_folder.h"
 
@@ -24,7 +25,7 @@ json record_of(const std::string& folder) {
   std::error_code failed;
   const std::string path = folder + "/run.json";
   if (!fs::exists(path, failed)) return {};
-  json record = json::parse(read_file(path), nullptr, false);
+  json record = parse_shallow_json(read_file(path));
   return record.is_object() ? record : json();
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 
 namespace tutti {
@@ -105,7 +106,7 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
   fs::create_directories(path_ + "/runs");
   fs::create_directories(path_ + "/jobs");
   if (!there) return;
-  const json before = json::parse(read_file(plan), nullptr, false);
+  const json before = parse_shallow_json(read_file(plan));
   if (!before.is_object() || !before.contains("job") || !before["job"].is_string())
     throw DataError(
         fmt::format("{}: is damaged; choose another --out, or remove the folder", plan));

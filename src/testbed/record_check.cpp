@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 
@@ -157,7 +158,7 @@ void RecordCheck::whole(const json& record) const {
 }  // namespace
 
 json read_run_record(const std::string& path) {
-  json record = json::parse(read_file(path), nullptr, false);
+  json record = parse_shallow_json(read_file(path));
   RecordCheck(path).whole(record);
   return record;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 #include "jobs/task_identity.h"
 #include "testbed/comparison_check.h"
@@ -37,7 +38,7 @@ std::string comparison_file(const std::string& path) {
 }
 
 json read_comparison(const std::string& file) {
-  json comparison = json::parse(read_file(file), nullptr, false);
+  json comparison = parse_shallow_json(read_file(file));
   check_comparison(comparison, file);
   return comparison;
 }

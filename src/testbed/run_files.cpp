@@ -102,6 +102,10 @@ RunFiles read_run(const std::string& folder) {
   if (!fs::exists(note)) return run;
   std::string other = read_file(note);
   while (!other.empty() && other.back() == '\n') other.pop_back();
+  constexpr size_t kLongestName = 255;
+  if (other.empty() || other.size() > kLongestName || other == ".." ||
+      other.find('/') != std::string::npos || other.find('\0') != std::string::npos)
+    damaged(note, "it does not hold the name of a folder beside this one");
   // A folder may be looked at without those beside it: then its quality is not known.
   const std::string path = (fs::path(folder).lexically_normal() / ".." / other).string();
   if (!fs::exists(path + "/run.json")) return run;
@@ -156,6 +160,7 @@ void stitch(RunFiles& run, const RunFiles& source) {
     run.record["status"] = status;
     run.record["error"] = text_of(member(source.record, "error"), "");
   }
+  if (run.record["status"] == "collapsed") to_target_s = nullptr;  // what it reached is lost again
   run.curve_of = source.folder;
 }
 

@@ -70,12 +70,12 @@ TEST_P(Interrupt, StopsAndKeepsTheRecord) {
 
 std::string case_name(const testing::TestParamInfo<Case>& test) {
   const auto& [fabric, signal, reach] = test.param;
-  return fabric + (signal == SIGINT ? "_SIGINT" : "_SIGTERM") +
+  return fabric + (signal == SIGINT ? "_SIGINT" : signal == SIGHUP ? "_SIGHUP" : "_SIGTERM") +
          (reach == Reach::kGroup ? "_group" : "_launcher");
 }
 INSTANTIATE_TEST_SUITE_P(All, Interrupt,
                          testing::Combine(testing::Values("process", "virtual"),
-                                          testing::Values(SIGINT, SIGTERM),
+                                          testing::Values(SIGINT, SIGTERM, SIGHUP),
                                           testing::Values(Reach::kLauncher, Reach::kGroup)),
                          case_name);
 

@@ -130,5 +130,29 @@ TEST_F(Predict, ParametersThatWereChangedAreRefused) {
   EXPECT_TRUE(has(run({"predict", "run"}).err, "has no run.json with a parameters_sha256"));
 }
 
+// A folder stands in the place of a file, or values are nested so deep that whoever copies them
+// would run out of stack.
+TEST_F(Predict, FilesThatCannotBeAreNamed) {
+  train_on_flowers();
+  const std::string deep(200'000, '[');
+  const std::string end(200'000, ']');
+  for (const char* name : {"data.json", "run.json"}) {
+    const std::string path = folder_ / ("run/" + std::string(name));
+    const std::string whole = content_of(path);
+    write_text(path, "{\"schema\":1,\"checksum\":\"x\",\"a\":" + deep + end + "}");
+    const Ended nested = run({"predict", "run"});
+    EXPECT_TRUE(nested.exit_code == kExitBadJob || nested.exit_code == kExitDone) << nested.err;
+    EXPECT_FALSE(has(nested.err, "json.exception")) << nested.err;
+    std::filesystem::remove(path);
+    std::filesystem::create_directory(path);
+    const Ended folder = run({"predict", "run"});
+    EXPECT_EQ(folder.exit_code, kExitBadJob) << folder.err;
+    EXPECT_TRUE(has(folder.err, std::string(name) + ": cannot be read: it is a folder"))
+        << folder.err;
+    std::filesystem::remove(path);
+    write_text(path, whole);
+  }
+}
+
 }  // namespace
 }  // namespace tutti

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "strategies/early_exit/exit_node.h"
 
 namespace tutti {
@@ -67,7 +68,7 @@ Attachment attach_exits(const Tiers& tiers, std::span<const float> exits,
 }
 
 KeptExits read_exits(const Attachment& attachment) {
-  const json about = json::parse(attachment.about, nullptr, false);
+  const json about = parse_shallow_json(attachment.about);
   if (!about.is_object() || !about.contains("version")) refuse("it does not say what it is");
   if (about["version"] != kExitsVersion)
     refuse(fmt::format("its form is version {}, and this program knows {}", about["version"].dump(),

@@ -192,6 +192,12 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                                   "but strategy.servers = {} hold a part each; use one server, or "
                                   "leave it out",
                                   optimizer.clip_norm, c.servers));
+  if (optimizer.clip_norm > 0 && c.replicas > 0)
+    throw ConfigError("optimizer.clip_norm",
+                      fmt::format("optimizer.clip_norm = {} needs one server, which has the whole "
+                                  "gradient, but strategy.replicas = {} needs {}; leave one of the "
+                                  "two out",
+                                  optimizer.clip_norm, c.replicas, c.replicas + 1));
   if (c.shards == "bytes" && needs_tensors(optimizer))
     throw ConfigError("strategy.shards",
                       fmt::format("strategy.shards = \"bytes\" cuts through tensors, which "

@@ -345,9 +345,8 @@ std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
   const auto as_fast = std::find_if(plans.begin(), plans.end(), [&](const ServerPlan& each) {
     return each.step_s > kAsFast * plans.front().step_s;
   });
-  std::stable_sort(plans.begin(), as_fast, [](const ServerPlan& a, const ServerPlan& b) {
-    return a.servers < b.servers;
-  });
+  std::stable_sort(plans.begin(), as_fast,
+                   [](const ServerPlan& a, const ServerPlan& b) { return a.servers < b.servers; });
   return plans;
 }
 

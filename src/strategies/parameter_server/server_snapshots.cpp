@@ -35,7 +35,7 @@ void Server::take_snapshot() {
                           .optimizer_steps = shard_.optimizer_steps(),
                           .steps = coordinates() ? coordinator_->step(version_) : 0};
   // The settings are computed only once, because they include fingerprints of all samples.
-  if (coordinates() && settings_.empty())
+  if (settings_.empty())
     settings_ = to_text(
         run_settings(context_.task, context_.optimizer, context_.cluster, config_, context_.data));
   std::vector<std::span<const std::byte>> parts;

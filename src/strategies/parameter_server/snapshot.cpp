@@ -100,19 +100,26 @@ void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
                     const std::string& settings,
                     std::span<const std::span<const std::byte>> parts) {
   const std::string path = snapshot_path(run_folder, info.shard, info.version);
-  fs::create_directories(folder_of(run_folder));
+  std::error_code failed;
+  fs::create_directories(folder_of(run_folder), failed);
+  if (failed)
+    throw DataError(fmt::format("{}: cannot be made: {}", folder_of(run_folder), failed.message()));
   Header header;
   header.info = info;
-  header.bytes = header.settings = settings.size();
+  Checksum run;
+  run.add(std::as_bytes(std::span(settings)));
+  header.info.run = run.value();
+  const std::string kept = info.shard == 0 ? settings : "";
+  header.bytes = header.settings = kept.size();
   for (const auto part : parts) header.bytes += part.size();
   Checksum checksum;
   checksum.add(checked_part(header));
-  checksum.add(std::as_bytes(std::span(settings)));
+  checksum.add(std::as_bytes(std::span(kept)));
   for (const auto part : parts) checksum.add(part);
   header.checksum = checksum.value();
   WholeFile file(path);
   file.write(std::as_bytes(std::span<const Header>(&header, 1)));
-  file.write(std::as_bytes(std::span(settings)));
+  file.write(std::as_bytes(std::span(kept)));
   for (const auto part : parts) file.write(part);
   file.sync();
   file.publish();
@@ -158,6 +165,7 @@ int64_t newest_snapshot(const std::string& run_folder, int shards, const Log& lo
   std::string problems;
   for (const int64_t version : versions_of(run_folder, 0)) {
     std::string problem;
+    uint64_t run = 0;
     for (int shard = 0; shard < shards && problem.empty(); ++shard) {
       try {
         const SnapshotInfo info = read_snapshot(snapshot_path(run_folder, shard, version)).info;
@@ -165,6 +173,10 @@ int64_t newest_snapshot(const std::string& run_folder, int shards, const Log& lo
           problem = fmt::format("{}: is of shard {} of {}, update {}",
                                 snapshot_path(run_folder, shard, version), info.shard, info.shards,
                                 info.version);
+        if (shard == 0) run = info.run;
+        if (problem.empty() && info.run != run)
+          problem = fmt::format("{}: is of another run than that of the first shard",
+                                snapshot_path(run_folder, shard, version));
       } catch (const DataError& error) {
         problem = error.what();
       }

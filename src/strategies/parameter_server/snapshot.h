@@ -21,6 +21,7 @@ struct SnapshotInfo {
   int64_t version = 0;    // updates in them
   int64_t samples = 0;    // of all workers, in them
   int64_t optimizer_steps = 0;
+  uint64_t run = 0;   // a checksum of the settings, the same for all shards of a run
   int64_t steps = 0;  // of the run, in them; first shard only
 };
 

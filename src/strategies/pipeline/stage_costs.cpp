@@ -107,10 +107,8 @@ double step_seconds(const Placement& placement, const PipelineConfig& config, co
   double slowest_s = 0;
   for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
     const Architecture own = part_of_stage(placement, plan.architecture, stage, 0);
-    const std::vector<Round> rounds =
-        summing_rounds(placement, config, stage, own.parameter_count);
-    const auto bytes =
-        static_cast<double>(volume_sent(rounds).elements * element_bytes(plan));
+    const std::vector<Round> rounds = summing_rounds(placement, config, stage, own.parameter_count);
+    const auto bytes = static_cast<double>(volume_sent(rounds).elements * element_bytes(plan));
     const double update_s =
         5 * bytes_of_values(own.parameter_count) / plan.cluster.memory_bandwidth;
     // Around a ring each host sends once for every group that passes it.
@@ -219,8 +217,7 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config, 
       cost.bytes_sent += samples * bytes_of_values(input_values(stage));
       cost.messages += micro_batches;
     }
-    const Volume volume =
-        volume_sent(summing_rounds(placement, config, s, stage.parameter_count));
+    const Volume volume = volume_sent(summing_rounds(placement, config, s, stage.parameter_count));
     cost.bytes_sent += static_cast<double>(volume.elements * element_bytes(plan));
     cost.messages += static_cast<double>(volume.messages);
   }

@@ -1,6 +1,8 @@
 // Compares what servers = "auto" chooses with simulations of every other choice.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "strategies/parameter_server/planner.h"
 #include "tests/support/jobs.h"
 
@@ -112,6 +114,24 @@ TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
           Settings{"strategy.kind=parameter_server", "cluster.workers=2", "strategy.servers=auto"});
   EXPECT_EQ(real.status, "done") << real.error;
   EXPECT_EQ(real.plan, "1 server, on this machine");
+}
+
+// Clipping needs the whole gradient on one server, copies need a second one: no plan is left.
+TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
+  for (const char* fabric : {"virtual", "process"}) {
+    const Job job =
+        load_job("", demo("bsp") + Settings{fmt::format("cluster.fabric={}", fabric),
+                                            "cluster.cost_only=false", "cluster.workers=4",
+                                            "strategy.servers=\"auto\"", "strategy.replicas=1",
+                                            "optimizer.clip_norm=1"});
+    try {
+      prepare(job);
+      ADD_FAILURE() << fabric << ": it was accepted";
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("strategy.replicas"), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 }  // namespace

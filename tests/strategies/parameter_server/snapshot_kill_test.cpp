@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/error.h"
 #include "strategies/parameter_server/snapshot.h"
 
 namespace tutti::parameter_server {
@@ -39,6 +40,29 @@ TEST(SnapshotKill, LeavesWholeSnapshotsAlone) {
       EXPECT_NO_THROW(read_snapshot(entry.path().string())) << entry.path();
     }
     fs::remove_all(folder + "/snapshots");
+  }
+  fs::remove_all(folder);
+}
+
+// Both shards are whole, but of runs with different settings.
+TEST(SnapshotsOfTwoRuns, AreNotMixed) {
+  std::string folder = (fs::temp_directory_path() / "tutti-snapshots-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::vector<std::byte> shard(64, std::byte{7});
+  const std::span<const std::byte> part(shard);
+  const auto write = [&](int32_t index, const std::string& settings) {
+    write_snapshot(folder, {.shard = index, .shards = 2, .version = 10}, settings, {&part, 1});
+  };
+  write(0, "task.seed 1");
+  write(1, "task.seed 1");
+  EXPECT_EQ(newest_snapshot(folder, 2, Log()), 10);
+  EXPECT_EQ(read_snapshot(snapshot_path(folder, 0, 10)).settings, "task.seed 1");
+  write(1, "task.seed 9");
+  try {
+    newest_snapshot(folder, 2, Log());
+    ADD_FAILURE() << "it took shards of two runs";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("another run"), std::string::npos) << error.what();
   }
   fs::remove_all(folder);
 }
