@@ -52,8 +52,8 @@ struct ClusterConfig {
   // The fixed time of a pass over a batch, and of each layer in it, forward or backward. It is
   // spent on calls and small allocations and counts for one thread at the reference speed. The
   // defaults are what `tutti bench overhead` found (docs/definitions.md).
-  double step_overhead_s = 10e-6;
-  double layer_overhead_s = 5e-6;
+  double step_overhead_s = 7e-6;
+  double layer_overhead_s = 4e-6;
   double memory_bytes = 8e9;
   std::vector<double> memory_factors;  // per node, relative to `memory`; empty: all 1
   double memory_bandwidth = 10e9;      // bytes per second, for sums and optimizer updates
