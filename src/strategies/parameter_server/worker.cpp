@@ -113,6 +113,7 @@ void Worker::train() {
     }
     if (collects_) await_version(reply.version);
     by_layers_ ? commit_late() : commit();
+    if (!by_layers_) foresee_statistics({0, incoming_.size()});
     bound_ = reply.bound;
     forgiven_ = std::max(forgiven_, reply.forgiven);
     compute(reply.hand);

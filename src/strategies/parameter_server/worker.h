@@ -55,6 +55,7 @@ class Worker : private LateParameters {
   virtual void compute(const Hand& hand);
   void compute_and_push(const Hand& hand);
   void compute_and_accrue(const Hand& hand, bool push);
+  void foresee_statistics(Range read);
   void step_alone(double rate, const LocalWorker::Result& result);
   void repeat(Link& link);
   void push_whole(Link& link, Request request, std::span<const float> gradients);

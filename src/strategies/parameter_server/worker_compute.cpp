@@ -109,6 +109,23 @@ void Worker::step_alone(double rate, const LocalWorker::Result& result) {
   optimizer_->step(context_.model.parameters(), g, rate);
 }
 
+// The parameters that were just read lack what this worker and the others are about to push.
+// Running statistics go most of their way to the data in so many steps: from where they were read
+// they would go that way twice, and swing around the data for long. The worker takes its own
+// unpushed part for that of everybody and starts from where the servers will be.
+void Worker::foresee_statistics(Range read) {
+  if (accrued_steps_ == 0 || context_.node.clock().cost_only()) return;
+  const std::span<float> x = context_.model.parameters();
+  const auto workers = static_cast<double>(context_.cluster.workers);
+  for (const Parameter& parameter : context_.model.architecture().parameters) {
+    if (parameter.running_rate == 0) continue;
+    const auto factor = static_cast<float>(parameter.running_rate * workers);
+    const size_t end = std::min(parameter.range.end, read.end);
+    for (size_t i = std::max(parameter.range.begin, read.begin); i < end; ++i)
+      x[i] -= factor * accrued_.data()[i];
+  }
+}
+
 // Between pulls a worker goes on from its own steps, and keeps their gradients for the next push.
 void Worker::compute_and_accrue(const Hand& hand, bool push) {
   record_step();

@@ -22,6 +22,7 @@ void Worker::commit_late() {
       continue;
     }
     if (!context_.node.clock().cost_only()) link.read(context_.model.parameters());
+    foresee_statistics(link.range());
     late_copied_ += static_cast<double>(link.range().size());
   }
   began_ = true;
@@ -47,6 +48,7 @@ void Worker::take(Link& link, size_t piece, const Completion& completion) {
   --late_pieces_;
   const Range range = link.pieces()[piece];
   if (!context_.node.clock().cost_only()) link.read(context_.model.parameters(), range);
+  foresee_statistics(range);
   late_copied_ += static_cast<double>(range.size());
 }
 

@@ -119,11 +119,10 @@ TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
 // Clipping needs the whole gradient on one server, copies need a second one: no plan is left.
 TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
   for (const char* fabric : {"virtual", "process"}) {
-    const Job job =
-        load_job("", demo("bsp") + Settings{fmt::format("cluster.fabric={}", fabric),
-                                            "cluster.cost_only=false", "cluster.workers=4",
-                                            "strategy.servers=\"auto\"", "strategy.replicas=1",
-                                            "optimizer.clip_norm=1"});
+    Job job = load_job("", demo("bsp") + Settings{"cluster.cost_only=false", "cluster.workers=4",
+                                                  "strategy.servers=\"auto\"",
+                                                  "strategy.replicas=1", "optimizer.clip_norm=1"});
+    job.cluster.fabric = fabric;
     try {
       prepare(job);
       ADD_FAILURE() << fabric << ": it was accepted";
