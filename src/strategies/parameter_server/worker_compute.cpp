@@ -114,7 +114,7 @@ void Worker::step_alone(double rate, const LocalWorker::Result& result) {
 // they would go that way twice, and swing around the data for long. The worker takes its own
 // unpushed part for that of everybody and starts from where the servers will be.
 void Worker::foresee_statistics(Range read) {
-  if (accrued_steps_ == 0 || context_.node.clock().cost_only()) return;
+  if (accrued_.size() == 0 || accrued_steps_ == 0 || context_.node.clock().cost_only()) return;
   const std::span<float> x = context_.model.parameters();
   const auto workers = static_cast<double>(context_.cluster.workers);
   for (const Parameter& parameter : context_.model.architecture().parameters) {
