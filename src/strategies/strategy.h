@@ -96,7 +96,7 @@ struct SharedMemory {
   std::span<float> gradients;
 };
 
-// What an earlier run has done when this one resumes it.
+// The books of the run that this one resumes.
 struct Resumed {
   int64_t steps = 0, samples = 0;  // of all workers; 0 when the run starts anew
 };

@@ -81,7 +81,7 @@ double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank) {
   const Architecture own = stage_of(plan.architecture, tiers.layers_of(rank)[0]);
   bytes += 2 * bytes_of_floats(own.parameter_count) + samples * own.activation_bytes() +
            sizeof(float) * optimizer_cost(plan.optimizer, layout_of(own)).values;
-  // What comes in and goes out, with the gradients that come back.
+  // Buffers hold what comes in and goes out, and the gradients that come back.
   if (tier > 0) bytes += 2 * samples * bytes_of_floats(input_values(own));
   if (tier == 1 && tiers.views)  // the parts before they are fused
     bytes += 2 * samples * static_cast<double>(tiers.devices) * bytes_of_floats(tiers.values[0]);
