@@ -25,9 +25,21 @@ struct NodeOutcome {
   Rank lost_peer = kAnyRank;  // for kFailed by a lost peer: which
 };
 
-// Energy of the whole run, if this fabric knows it (simulated hosts); otherwise negative.
+// Joules of a simulated cluster, by its parts.
+struct ClusterEnergy {
+  std::vector<double> hosts;
+  std::vector<double> links;    // of each host, in the order of hosts; empty without a network
+  std::vector<double> uplinks;  // of each rack
+  double total() const {
+    double sum = 0;
+    for (const auto* parts : {&hosts, &links, &uplinks})
+      for (const double joules : *parts) sum += joules;
+    return sum;
+  }
+};
+
 struct FabricFigures {
-  double joules = -1;
+  ClusterEnergy energy;  // until the last node ended its part; without hosts: nothing is simulated
   double startup_s = 0;  // until the last node was ready
 };
 

@@ -169,9 +169,9 @@ class Clock {
   // takes time, whatever else the node is doing.
   virtual double polled_s() const { return 0; }
   virtual bool simulated() const = 0;
-  // Returns the joules of all simulated hosts and links until now; negative when nothing is
-  // simulated.
-  virtual double cluster_joules() const { return -1; }
+  // States that this node has ended its part of the run. What it does from now on, such as a test
+  // of the result, still takes time in a simulation, but no energy.
+  virtual void end_part() {}
   // True when only costs count: buffers are never read or written, payloads do not travel, but for
   // those of purpose kControl.
   virtual bool cost_only() const = 0;

@@ -32,6 +32,8 @@ class Stopwatch {
 
   explicit Stopwatch(const Clock& clock)
       : clock_(&clock), since_(clock.now()), polled_s_(clock.polled_s()) {}
+  // Returns when the phase of now began; for a new watch that is when it was started.
+  double since_s() const { return since_; }
 
   Phase enter(Phase phase) {
     const double now = clock_->now(), polled_s = clock_->polled_s();

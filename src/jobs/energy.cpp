@@ -29,16 +29,17 @@ std::string read_word(const std::string& path) {
 }  // namespace
 
 Energy estimate_energy(double seconds, double cpu_seconds, int hardware_threads, double tdp_watts) {
-  if (seconds <= 0) return {0, "estimated"};
+  if (seconds <= 0) return {.method = "estimated"};
   const double load = std::clamp(cpu_seconds / (seconds * hardware_threads), 0.0, 1.0);
   const double full_w = tdp_watts > 0 ? tdp_watts : 4.0 * hardware_threads;
-  const double processor_w = full_w * (0.1 + 0.9 * load * load * load);
-  const double memory_w = 10.0;
-  return {(processor_w + memory_w) * seconds,
+  const double idle_w = 0.1 * full_w, memory_w = 10.0;
+  const double busy_w = 0.9 * full_w * load * load * load;
+  return {(idle_w + memory_w + busy_w) * seconds,
           fmt::format("estimated from load: {} x (0.1 + 0.9 x {:.2f}^3), memory 10 W",
                       tdp_watts > 0 ? fmt::format("{} W", tdp_watts)
                                     : fmt::format("{} threads x 4 W", hardware_threads),
-                      load)};
+                      load),
+          idle_w * seconds, memory_w * seconds, busy_w * seconds};
 }
 
 // A package counts its cores and whatever else it has but not the memory, which has a counter of

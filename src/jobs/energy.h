@@ -11,6 +11,9 @@ namespace tutti {
 struct Energy {
   double joules = 0;
   std::string method;  // measured, simulated or estimated, and how
+  // These are the parts of an estimate: the processor when it does nothing, the memory, and what
+  // the processor takes because it computes.
+  double idle_joules = 0, memory_joules = 0, busy_joules = 0;
 };
 
 // The model of CodeCarbon: a machine draws TDP x (0.1 + 0.9 x load^3), with 4 W a hardware thread

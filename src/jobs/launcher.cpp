@@ -1,7 +1,6 @@
 #include "jobs/launcher.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -20,6 +19,7 @@
 #include "jobs/participant.h"
 #include "jobs/plugins.h"
 #include "jobs/predict_cost.h"
+#include "jobs/run_energy.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_quality.h"
 #include "jobs/task_identity.h"
@@ -86,38 +86,6 @@ void judge(RunRecord& record, const Job& job) {
     record.status = "peer lost";
     record.exit_code = kExitPeerLost;
   }
-}
-
-void add_energy(RunRecord& record, const Job& job, const FabricFigures& figures) {
-  if (figures.joules >= 0) {
-    // Like the time, the energy leaves out what is measured after training.
-    double joules = -1;
-    for (const NodeReport& node : record.nodes) joules = std::max(joules, node.cluster_joules);
-    record.joules = joules >= 0 ? joules : figures.joules;
-    record.energy_method = "simulated from the power of idle and busy hosts and links";
-    return;
-  }
-  for (const NodeReport& node : record.nodes)
-    if (node.joules >= 0) {  // one node of a machine reads its counters
-      record.joules += node.joules;
-      record.energy_method = node.energy_method;
-    }
-  if (!record.energy_method.empty()) {
-    record.joules += record.data_joules;
-    return;
-  }
-  // Only of this machine: what the nodes elsewhere take is not known here.
-  const auto remote = static_cast<int>(job.cluster.remote);
-  const auto local = static_cast<int>(record.outcomes.size()) - remote;
-  double cpu_s = record.data_cpu_s;
-  for (const NodeReport& node : record.nodes)
-    if (node.rank < local) cpu_s += node.cpu_s;
-  const Energy energy =
-      estimate_energy(total_seconds(record), cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-                      job.footprint.tdp_watts);
-  record.joules = energy.joules;
-  record.energy_method = energy.method;
-  if (remote > 0) record.energy_method += "; of the launcher's machine alone";
 }
 
 Recruiting recruit(Job& job, const Data& data) {

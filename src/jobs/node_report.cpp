@@ -93,9 +93,9 @@ std::string to_text(const NodeReport& r) {
               {"communicate_s", r.communicate_s},
               {"aggregate_s", r.aggregate_s},
               {"wait_s", r.wait_s},
+              {"other_s", r.other_s},
               {"cpu_s", r.cpu_s},
               {"joules", r.joules},
-              {"cluster_joules", r.cluster_joules},
               {"energy_method", r.energy_method},
               {"peak_memory_bytes", r.peak_memory_bytes},
               {"reference_flops", r.reference_flops},
@@ -133,9 +133,9 @@ NodeReport node_report(const std::string& text) {
     r.communicate_s = j.at("communicate_s");
     r.aggregate_s = j.at("aggregate_s");
     r.wait_s = j.at("wait_s");
+    r.other_s = j.at("other_s");
     r.cpu_s = j.at("cpu_s");
     r.joules = j.at("joules");
-    r.cluster_joules = j.at("cluster_joules");
     r.energy_method = printable(j.at("energy_method").get<std::string>());
     r.peak_memory_bytes = j.at("peak_memory_bytes");
     r.reference_flops = j.at("reference_flops");

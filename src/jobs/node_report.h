@@ -16,10 +16,9 @@ struct NodeReport {
   int rank = 0;
   std::string role;
   double total_s = 0;  // of training, evaluation included
-  double compute_s = 0, communicate_s = 0, aggregate_s = 0, wait_s = 0;
+  double compute_s = 0, communicate_s = 0, aggregate_s = 0, wait_s = 0, other_s = 0;
   double cpu_s = 0;
   double joules = -1;  // of this machine, measured; negative: nothing measures it
-  double cluster_joules = -1;  // of all simulated nodes until the training of this node ended
   std::string energy_method;
   double peak_memory_bytes = 0;
   double reference_flops = 0;  // speed: of the reference kernel, or declared by the cluster

@@ -117,18 +117,17 @@ class Participant {
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
         stage_.architecture, {parameters_.span(), gradients}, {job.task.seed, real_threads()});
     report_.reference_flops = reference_flops();
-    started_s_ = node_.clock().now();
     busy_before_s_ = node_.clock().busy_s();
     watch_ = Stopwatch(node_.clock());
+    started_s_ = watch_.since_s();
     watch_.trace(node_.endpoint().size() <= kMostTimelines);
     if (counters_) counters_->sample();
     joules_before_ = counters_ ? counters_->joules() : 0;
     context_.emplace(make_context(shared.window));
     job.strategy->run(*context_);
     members_ = context_->members;
-    trained_s_ = node_.clock().now();
     note_totals();
-    watch_.enter(Phase::kOther);
+    trained_s_ = watch_.since_s();
     // The last update may have gone too far, and nobody computes with it where there is no test.
     if (knows_parameters() && !all_finite(model_->parameters()))
       throw DivergedError(
@@ -289,8 +288,15 @@ class Participant {
 
   // The totals are of training only: what is measured after it does not count.
   void note_totals() {
+    watch_.enter(Phase::kOther);
+    node_.clock().end_part();
+    report_.total_s = watch_.since_s() - started_s_;
+    report_.compute_s = watch_.seconds(Phase::kCompute);
+    report_.communicate_s = watch_.seconds(Phase::kCommunicate);
+    report_.aggregate_s = watch_.seconds(Phase::kAggregate);
+    report_.wait_s = watch_.seconds(Phase::kWait);
+    report_.other_s = watch_.seconds(Phase::kOther);
     report_.cpu_s = node_.clock().busy_s() - busy_before_s_;
-    report_.cluster_joules = node_.clock().cluster_joules();
     if (counters_ && counters_->available()) {
       counters_->sample();
       report_.joules = counters_->joules() - joules_before_;
@@ -318,14 +324,9 @@ class Participant {
   }
 
   void finish_report() {
-    watch_.enter(Phase::kOther);
+    if (trained_s_ == 0) note_totals();  // it ended early
     report_.rank = node_.endpoint().rank();
     report_.role = node_.endpoint().role(report_.rank);
-    report_.total_s = (trained_s_ > 0 ? trained_s_ : node_.clock().now()) - started_s_;
-    report_.compute_s = watch_.seconds(Phase::kCompute);
-    report_.communicate_s = watch_.seconds(Phase::kCommunicate);
-    report_.aggregate_s = watch_.seconds(Phase::kAggregate);
-    report_.wait_s = watch_.seconds(Phase::kWait);
     report_.peak_memory_bytes = peak_memory_bytes(stage_, node_.clock(), report_.rank);
     report_.steps = static_cast<int64_t>(recorder_.steps().size());
     report_.samples = recorder_.samples();
@@ -334,7 +335,6 @@ class Participant {
     report_.freshness = recorder_.freshness();
     report_.counters = recorder_.counters();
     report_.timeline = watch_.intervals();
-    if (trained_s_ == 0) note_totals();  // it ended early
     report_.traffic = traffic_.notes();
     report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
     if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();

@@ -72,6 +72,7 @@ json node_rows(const std::vector<NodeReport>& nodes) {
          {"communicate_s", node.communicate_s},
          {"aggregate_s", node.aggregate_s},
          {"wait_s", node.wait_s},
+         {"other_s", node.other_s},
          {"cpu_s", node.cpu_s},
          {"utilisation", node.total_s > 0 ? (node.compute_s + node.aggregate_s) / node.total_s : 0},
          {"peak_memory_bytes", node.peak_memory_bytes},

@@ -66,7 +66,15 @@ json time_json(const RunRecord& record, const QualityFigures& figures) {
           {"communicate_s", mean([](const NodeReport& n) { return n.communicate_s; })},
           {"aggregate_s", mean([](const NodeReport& n) { return n.aggregate_s; })},
           {"wait_s", mean([](const NodeReport& n) { return n.wait_s; })},
+          {"other_s", mean([](const NodeReport& n) { return n.other_s; })},
           {"cpu_s", sum(record.nodes, [](const NodeReport& n) { return n.cpu_s; })}};
+}
+
+json energy_parts_json(const std::vector<EnergyPart>& parts) {
+  json rows = json::array();
+  for (const EnergyPart& part : parts)
+    rows.push_back({{"of", part.of}, {"ranks", part.ranks}, {"joules", part.joules}});
+  return rows;
 }
 
 double utilisation(const RunRecord& record) {
@@ -151,7 +159,10 @@ json to_json(const RunRecord& record, Job& job) {
       {"age_s", {{"mean", fresh.age_mean_s}, {"max", fresh.age_max_s}}},
       {"update_order", fresh.disorder},
       {"counters", counters_of_all(record.nodes)},
-      {"energy", {{"joules", record.joules}, {"method", record.energy_method}}},
+      {"energy",
+       {{"joules", record.joules},
+        {"method", record.energy_method},
+        {"parts", energy_parts_json(record.energy_parts)}}},
       {"co2e", {{"grams", record.co2e.value}, {"method", record.co2e.method}}},
       {"cost",
        {{"amount", record.cost.value},

@@ -14,6 +14,13 @@ namespace tutti {
 
 inline constexpr int kRunSchema = 2;
 
+// A share of a run's energy that can be told from the others.
+struct EnergyPart {
+  std::string of;          // "host 0", "link of host 0", "uplink of rack 0", "node 0", ...
+  std::vector<int> ranks;  // of the nodes on that host or rack
+  double joules = 0;
+};
+
 struct RunRecord {
   std::string status;  // done | collapsed | diverged | peer lost | interrupted | failed
   std::string error;
@@ -32,8 +39,9 @@ struct RunRecord {
   double data_s = 0;  // reading the data: part of the training time on real fabrics
   double data_cpu_s = 0, data_joules = 0;  // of reading; joules if measured
   double wall_s = 0;  // that the run took here, whatever its clock
-  double joules = 0;
+  double joules = 0;  // the sum of the parts
   std::string energy_method;
+  std::vector<EnergyPart> energy_parts;
   Figure co2e;                    // grams
   Figure cost;                    // in the currency of the job
   Resumed resumed;                // what an earlier run did; reports are of this run

@@ -244,7 +244,7 @@ void exchange_in_a_ring(int nodes, const ProcessOptions& options, size_t bytes, 
       stop);
   for (Rank rank = 0; rank < nodes; ++rank) expect_ok(outcomes, rank);
   EXPECT_GT(fabric->figures().startup_s, 0);
-  EXPECT_LT(fabric->figures().joules, 0);
+  EXPECT_TRUE(fabric->figures().energy.hosts.empty());  // nothing is simulated
 }
 
 TEST(Process, EightNodesShareTwoCores) { exchange_in_a_ring(8, {}, 1'000'000, 30); }

@@ -31,6 +31,7 @@ inline ClusterConfig virtual_cluster(int64_t workers) {
 
 struct VirtualRun {
   std::vector<NodeOutcome> outcomes;
+  ClusterEnergy energy;
   double joules = 0;
   const std::string& result(size_t rank) const {
     EXPECT_EQ(outcomes.at(rank).kind, NodeOutcome::Kind::kDone) << outcomes.at(rank).error;
@@ -48,7 +49,8 @@ inline VirtualRun simulate(const ClusterConfig& config, const Fabric::Body& body
   const auto fabric = make_virtual_fabric(config, roles, seed);
   VirtualRun run;
   run.outcomes = fabric->run(body, stop);
-  run.joules = fabric->figures().joules;
+  run.energy = fabric->figures().energy;
+  run.joules = run.energy.total();
   return run;
 }
 

@@ -238,6 +238,37 @@ TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {
   EXPECT_NEAR(simulate(config, body).joules, 2 * 100 + 10 * 40, 1e-6);
 }
 
+// A node that has ended its part tests its result while the others go on: that takes time, but the
+// energy of an idle host, and what happens after the last node's part does not count at all.
+TEST(VirtualEnergy, EndsWithThePartOfEachNode) {
+  ClusterConfig config = virtual_cluster(2);
+  config.idle_watts = 40;
+  config.busy_watts = 100;
+  config.link_idle_watts = 2;
+  config.link_busy_watts = 6;
+  const VirtualRun run = simulate(config, [](Node& node) -> std::string {
+    const bool first = node.endpoint().rank() == 0;
+    node.clock().charge({first ? 4e9 : 10e9, 0});
+    node.clock().end_part();
+    const double ended_s = node.clock().now();
+    node.clock().charge({20e9, 0});
+    in_body(std::abs(node.clock().now() - ended_s - 20) < 1e-9);
+    const std::vector<std::byte> bytes(10'000'000);
+    std::vector<std::byte> buffer(bytes.size());
+    Handle handle = first ? node.endpoint().send(1, Tag(Purpose::kUser, 0), bytes)
+                          : node.endpoint().receive(0, Tag(Purpose::kUser, 0), buffer);
+    node.endpoint().wait(handle, 100);
+    return "";
+  });
+  ASSERT_EQ(run.outcomes[0].kind, NodeOutcome::Kind::kDone) << run.outcomes[0].error;
+  ASSERT_EQ(run.energy.hosts.size(), 2u);
+  EXPECT_NEAR(run.energy.hosts[0], 10 * 40 + 4 * 60, 1e-6);
+  EXPECT_NEAR(run.energy.hosts[1], 10 * 100, 1e-6);
+  ASSERT_EQ(run.energy.links.size(), 2u);
+  for (const double joules : run.energy.links) EXPECT_NEAR(joules, 10 * 2, 1e-6);
+  EXPECT_TRUE(run.energy.uplinks.empty());
+}
+
 // A link that carries bytes for t seconds one way takes half of its additional power for t.
 TEST(VirtualEnergy, OfLinksGrowsWithTheBytes) {
   ClusterConfig config = virtual_cluster(4);

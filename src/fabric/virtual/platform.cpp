@@ -119,6 +119,8 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
         racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_[host])].zone;
     hosts_.push_back(make_host(zone, config, host, cores[host]));
   }
+  link_seconds_.resize(hosts_.size());
+  uplink_seconds_.resize(racks.size());
   for (const Segment& rack : racks) rack.zone->seal();
   root->seal();
 }
@@ -130,21 +132,27 @@ void Platform::compute(Rank rank, double seconds) const {
 void Platform::carry(Rank from, Rank to, size_t bytes) {
   if (same_host(from, to)) return;
   const double wire_bytes = static_cast<double>(bytes) / kBandwidthFactor;
-  link_seconds_ += 2 * wire_bytes / config_.bandwidth;
-  if (rack_of_host_[host_index(from)] != rack_of_host_[host_index(to)])
-    link_seconds_ += 2 * wire_bytes / config_.rack_bandwidth;
+  for (const Rank end : {from, to})
+    link_seconds_[host_index(end)] += wire_bytes / config_.bandwidth;
+  const auto rack = [&](Rank end) { return static_cast<size_t>(rack_of_host_[host_index(end)]); };
+  if (rack(from) == rack(to)) return;
+  for (const Rank end : {from, to})
+    uplink_seconds_[rack(end)] += wire_bytes / config_.rack_bandwidth;
 }
 
 // A link's power grows with its load, so what it takes beyond its idle power depends on the bytes
 // alone and not on when they travelled.
-double Platform::joules() const {
-  double sum = 0;
-  for (const s4u::Host* host : hosts_) sum += sg_host_get_consumed_energy(host);
-  if (hosts_.size() < 2) return sum;  // no network
-  const double links = static_cast<double>(hosts_.size()) +
-                       static_cast<double>(config_.racks > 1 ? config_.racks : 0);
-  return sum + links * config_.link_idle_watts * s4u::Engine::get_clock() +
-         link_seconds_ * (config_.link_busy_watts - config_.link_idle_watts) / 2;
+ClusterEnergy Platform::energy() const {
+  ClusterEnergy energy;
+  for (const s4u::Host* host : hosts_) energy.hosts.push_back(sg_host_get_consumed_energy(host));
+  if (hosts_.size() < 2) return energy;  // no network
+  const double idle_joules = config_.link_idle_watts * s4u::Engine::get_clock();
+  const double more_watts = (config_.link_busy_watts - config_.link_idle_watts) / 2;
+  for (const double busy_s : link_seconds_)
+    energy.links.push_back(idle_joules + busy_s * more_watts);
+  for (const double busy_s : uplink_seconds_)
+    energy.uplinks.push_back(idle_joules + busy_s * more_watts);
+  return energy;
 }
 
 }  // namespace tutti::simulation

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fabric/cluster.h"
+#include "fabric/fabric.h"
 #include "fabric/tag.h"
 
 namespace tutti::simulation {
@@ -24,14 +25,15 @@ class Platform {
   void compute(Rank rank, double seconds) const;
   // Counts bytes that travel, for the energy of the links on their way.
   void carry(Rank from, Rank to, size_t bytes);
-  double joules() const;  // of all hosts and links until now
+  ClusterEnergy energy() const;  // until now
 
  private:
   size_t host_index(Rank rank) const { return static_cast<size_t>(tutti::host_of(config_, rank)); }
   ClusterConfig config_;
   std::vector<simgrid::s4u::Host*> hosts_;
   std::vector<int64_t> rack_of_host_;
-  double link_seconds_ = 0;  // that one direction of some link was busy, summed over all
+  // The seconds that one direction of each link was busy: of every host and of every rack.
+  std::vector<double> link_seconds_, uplink_seconds_;
 };
 
 }  // namespace tutti::simulation

@@ -43,6 +43,10 @@ class Packer {
     put(text.size());
     bytes_ += text;
   }
+  void put(const std::vector<double>& numbers) {
+    put(numbers.size());
+    for (const double number : numbers) put(number);
+  }
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -67,6 +71,14 @@ class Unpacker {
     at_ += size;
   }
 
+  void get(std::vector<double>& numbers) {
+    size_t size = 0;
+    get(size);
+    TUTTI_CHECK((bytes_.size() - at_) / sizeof(double) >= size);
+    numbers.resize(size);
+    for (double& number : numbers) get(number);
+  }
+
  private:
   const std::string& bytes_;
   size_t at_ = 0;
@@ -74,7 +86,9 @@ class Unpacker {
 
 std::string pack(const World::Result& result) {
   Packer packer;
-  packer.put(result.joules);
+  packer.put(result.energy.hosts);
+  packer.put(result.energy.links);
+  packer.put(result.energy.uplinks);
   for (const NodeOutcome& outcome : result.outcomes) {
     packer.put(outcome.kind);
     packer.put(outcome.result);
@@ -88,7 +102,9 @@ std::string pack(const World::Result& result) {
 World::Result unpack(const std::string& bytes, size_t nodes) {
   World::Result result;
   Unpacker unpacker(bytes);
-  unpacker.get(result.joules);
+  unpacker.get(result.energy.hosts);
+  unpacker.get(result.energy.links);
+  unpacker.get(result.energy.uplinks);
   result.outcomes.resize(nodes);
   for (NodeOutcome& outcome : result.outcomes) {
     unpacker.get(outcome.kind);
@@ -114,7 +130,7 @@ class VirtualFabric final : public Fabric {
         },
         stop);
     World::Result result = unpack(bytes, roles_.size());
-    figures_.joules = result.joules;
+    figures_.energy = std::move(result.energy);
     return std::move(result.outcomes);
   }
 

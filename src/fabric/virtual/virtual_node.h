@@ -53,7 +53,7 @@ class VirtualClock final : public Clock {
   double busy_s() const override { return world_.participant(rank_).busy_s; }
   double polled_s() const override { return world_.participant(rank_).polled_s; }
   bool simulated() const override { return true; }
-  double cluster_joules() const override { return world_.platform().joules(); }
+  void end_part() override { world_.end_part(rank_); }
   bool cost_only() const override { return world_.config().cost_only; }
 
  private:

@@ -49,7 +49,7 @@ World::Result World::run() {
   simgrid::s4u::Engine::get_instance()->run();
 
   Result result;
-  result.joules = joules_;
+  result.energy = std::move(energy_);
   for (Participant& node : participants_) result.outcomes.push_back(std::move(node.outcome));
   return result;
 }
@@ -58,6 +58,7 @@ void World::start(Rank rank) {
   Participant& node = participant(rank);
   node.phase = Phase::kRunning;
   node.blocked = node.woken = node.expired = node.deadlocked = node.cut_off = false;
+  node.ended_part = false;
   node.waiting = nullptr;
   node.traffic = {};
   node.bytes_by_peer.assign(roles_.size(), 0);
@@ -134,9 +135,16 @@ void World::charge(Rank rank, const Work& work) {
                         overhead_of(config_, rank, work.passes, work.layers);
   if (!node.takes_steps) ++node.stretch;
   const Delayed delayed = stragglers_.delay(rank, node.stretch, now(), work_s);
+  if (node.ended_part) return sleep(rank, delayed.compute_s + delayed.pause_s);
   if (delayed.compute_s > 0) platform_.compute(rank, delayed.compute_s);
   node.busy_s += delayed.compute_s;
   sleep(rank, delayed.pause_s);
+}
+
+// The run's energy is that until the last of these moments.
+void World::end_part(Rank rank) {
+  participant(rank).ended_part = true;
+  energy_ = platform_.energy();
 }
 
 void World::begin_step(Rank rank) {
@@ -215,7 +223,7 @@ void World::declare_deadlock() {
 
 // Nobody is left: what the agenda still holds (faults to come) must not prolong the run.
 void World::finish() {
-  joules_ = platform_.joules();
+  if (energy_.hosts.empty()) energy_ = platform_.energy();
   agenda_.clear();
 }
 

@@ -53,6 +53,7 @@ struct Participant {
   uint32_t steps = 0, chunks = 0;
   uint32_t stretch = 0;  // the step, the chunk or, where none ever begins, the charge that it is in
   bool takes_steps = false;
+  bool ended_part = false;  // of the run: what it does besides takes no energy
   NodeOutcome outcome;
 };
 
@@ -64,7 +65,7 @@ class World {
 
   struct Result {
     std::vector<NodeOutcome> outcomes;
-    double joules = 0;
+    ClusterEnergy energy;
   };
   Result run();
 
@@ -76,6 +77,7 @@ class World {
   void charge(Rank rank, const Work& work);
   void begin_step(Rank rank);
   void begin_chunk(Rank rank);
+  void end_part(Rank rank);
   [[noreturn]] void crash_self(Rank rank, double restart_s);
 
   // For all.
@@ -125,7 +127,7 @@ class World {
   bool changed_ = false;
   bool interrupted_ = false;
   std::string deadlock_;
-  double joules_ = 0;
+  ClusterEnergy energy_;
 };
 
 }  // namespace tutti::simulation
