@@ -81,7 +81,8 @@ void Coordinator::lose(int worker) {
   evaluator_.lose(worker);
 }
 
-bool Coordinator::direct(int worker, bool final, const std::vector<int>& present, Reply& reply) {
+bool Coordinator::direct(int worker, bool final, bool newcomer, const std::vector<int>& present,
+                         Reply& reply) {
   if (!begun_ && resumed_ && consistency_.lockstep())
     updated(version_, present);  // a measurement may have been due
   else if (!begun_ && consistency_.lockstep())
@@ -97,7 +98,10 @@ bool Coordinator::direct(int worker, bool final, const std::vector<int>& present
       reply.task = *task;
       return true;
     }
-    if (evaluator_.blocking() || final) return false;
+    // The others may be measuring the final quality. Servers give them the final parameters once
+    // nobody trains any more, so a worker that came back meanwhile must not wait for them.
+    const bool ends_now = newcomer && finished_ && !final;
+    if ((evaluator_.blocking() || final) && !ends_now) return false;
   }
   if (final)
     reply.kind = Reply::kDone;

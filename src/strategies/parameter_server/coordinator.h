@@ -25,8 +25,9 @@ class Coordinator {
   bool evaluated(int worker, const EvaluationShare& share);  // false: it was not asked to
   void lose(int worker);
 
-  // What the worker is to do next; false: it has to wait.
-  bool direct(int worker, bool final, const std::vector<int>& present, Reply& reply);
+  // What the worker is to do next; false: it has to wait. A newcomer came back and has not pushed
+  // anything yet.
+  bool direct(int worker, bool final, bool newcomer, const std::vector<int>& present, Reply& reply);
 
   // How far training has come, for a snapshot that is taken before updated().
   std::vector<int64_t> save() const;

@@ -194,6 +194,9 @@ std::optional<Notice> Link::take_notice(const Completion& completion) {
                 ring_.shards())
            .empty())
     return std::nullopt;
+  if (notice.over)
+    throw FabricError(FabricError::Kind::kPeerLost, completion.peer,
+                      "training was over when this worker came back");
   return notice;
 }
 

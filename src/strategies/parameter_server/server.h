@@ -42,6 +42,7 @@ class Server {
   bool over() const;     // everybody has the final parameters, as far as is known here
   bool settled() const;  // and nobody can ask for them again
   bool closed() const { return closed_; }
+  std::vector<int> latecomers() const;  // workers that are there, but were never told of the end
   void close_chain();
   void finish_sending();
 

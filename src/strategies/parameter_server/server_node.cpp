@@ -78,12 +78,26 @@ void ServerNode::run() {
     rebalance();
   }
   for (const auto& [shard, own] : servers_) own->server->finish_sending();
+  dismiss_latecomers();
   for (Post& post : posts_)
     if (post.sending.pending()) node_.endpoint().wait(post.sending, kLinger_s);
   report();
   for (const auto& [shard, own] : servers_)
     if (own->server->diverged())
       throw DivergedError("the loss of a worker is not a finite number any more");
+}
+
+// A worker that came back after the chains were closed would wait for an answer until its timeout.
+// Without replicas nothing is closed: servers end at once, and such a worker finds them gone.
+void ServerNode::dismiss_latecomers() {
+  if (config_.replicas == 0) return;
+  look_at_members();
+  for (const auto& [shard, own] : servers_)
+    for (const int worker : own->server->latecomers()) {
+      Notice over = own->server->notice();
+      over.over = 1;
+      tell(over, worker);
+    }
 }
 
 bool ServerNode::over() {

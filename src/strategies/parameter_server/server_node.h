@@ -51,6 +51,7 @@ class ServerNode {
   void post(Rank to, Tag tag, std::vector<std::byte> message);
   void deliver_locally();
   bool over();
+  void dismiss_latecomers();
   bool nobody_needs_it() const;
   void report();
 

@@ -73,7 +73,7 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     // Everybody's last gradients come before everybody's last pull.
     if (!nobody_active_ || !gathered_.empty()) return false;
     reply.kind = Reply::kDone;
-    return !directs || coordinator_->direct(index, true, present(false), reply);
+    return !directs || coordinator_->direct(index, true, false, present(false), reply);
   }
   if (version_ < pull.wanted) return false;
   // An adaptive bound is the coordinator's; the others take it from what the worker was told.
@@ -88,7 +88,8 @@ bool Server::fill_reply(int index, const Request& pull, Reply& reply) {
     return false;
   }
   if (!directs) return true;
-  if (!coordinator_->direct(index, false, present(true), reply)) return false;
+  const bool newcomer = asking.incarnation > 0 && asking.clock == 0;
+  if (!coordinator_->direct(index, false, newcomer, present(true), reply)) return false;
   forgive(asking, reply);
   return true;
 }

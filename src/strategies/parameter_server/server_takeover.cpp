@@ -116,6 +116,19 @@ bool Server::settled() const {
                       [](const Worker& worker) { return worker.present && worker.unheard; });
 }
 
+std::vector<int> Server::latecomers() const {
+  std::vector<int> late;
+  if (!leads()) return late;
+  for (int index = 0; index < static_cast<int>(workers_.size()); ++index) {
+    const Worker& worker = workers_[static_cast<size_t>(index)];
+    if (node_.membership().alive(index) &&
+        (!worker.present || !worker.done ||
+         worker.incarnation != node_.membership().incarnation(index)))
+      late.push_back(index);
+  }
+  return late;
+}
+
 void Server::close_chain() { input({.kind = Entry::kClosed}); }
 
 void Server::end() {

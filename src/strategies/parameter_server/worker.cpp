@@ -108,6 +108,7 @@ void Worker::train() {
     if (reply.kind != Reply::kCompute) await_replies();  // all of them
     if (reply.kind == Reply::kFinish) return finish_training();
     if (reply.kind == Reply::kEvaluate) {
+      if (collects_ && !reply.task.on_snapshot) catch_up_with(reply.version);
       evaluate(reply.task, 0);
       continue;
     }
@@ -302,6 +303,15 @@ void Worker::await_version(int64_t version) {
     if (all) return;
     await_replies(context_.node.timeout_s(), by_layers_);
   }
+}
+
+// A worker that came back asks for any version, so a server whose step still lacks the gradient of
+// a lost worker answers it at once. Quality is measured on the parameters after that step: the
+// server must hear that this worker waits for them too, or it would never let another one repeat
+// that gradient.
+void Worker::catch_up_with(int64_t version) {
+  await_version(version);
+  await_replies();
 }
 
 void Worker::record_step() {
