@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "core/error.h"
@@ -14,7 +15,7 @@
 namespace tutti {
 namespace {
 
-constexpr double kMostTried = 1000;  // ways to try exhaustively
+constexpr double kMostTried = 3500;  // ways to try exhaustively
 
 class CopiesSearch {
  public:
@@ -38,12 +39,22 @@ class CopiesSearch {
           "strategy.copies",
           fmt::format("strategy.copies = \"auto\" finds no use for all of cluster.workers = {}: "
                       "each of the at most {} stages has at most {} copies, one for each "
-                      "micro-batch; raise task.global_batch, or lower cluster.workers",
-                      placement_.nodes, pieces_.size(), placement_.micro_batches));
+                      "sample; raise task.global_batch, or lower cluster.workers",
+                      placement_.nodes, pieces_.size(), most_copies()));
     return best_->placement;
   }
 
  private:
+  struct Worth {
+    bool fits;
+    double step_s;
+  };
+  static bool better(const Worth& a, const Worth& b) {
+    return a.fits != b.fits ? a.fits : a.step_s < b.step_s;
+  }
+
+  size_t most_copies() const { return static_cast<size_t>(plan_.task.global_batch); }
+
   // Counts the ways to cut p pieces into stages and give them n nodes: (p + n - 2) over (n - 1).
   double ways() const {
     double count = 1;
@@ -68,8 +79,16 @@ class CopiesSearch {
 
   // Returns true when this way is better than all before.
   bool consider(const Way& way) {
+    // Some copies may be idle where there are fewer micro-batches; it can be the fastest way all
+    // the same, when all nodes are to be used. More copies than samples are no plan.
     for (const ReplicatedStage& stage : way)
-      if (stage.replicas > placement_.micro_batches) return false;  // some would be idle
+      if (stage.replicas > most_copies()) return false;
+    std::vector<size_t> key;
+    for (const ReplicatedStage& stage : way)
+      key.insert(key.end(), {stage.pieces.end, stage.replicas});
+    const auto seen = seen_.find(key);
+    if (seen != seen_.end() && best_ && !better(seen->second, {best_->fits, best_->step_s}))
+      return false;
     Placement placement = placement_;
     for (const ReplicatedStage& stage : way) {
       placement.stages.push_back(
@@ -77,8 +96,9 @@ class CopiesSearch {
       placement.copies.push_back(stage.replicas);
     }
     Alternative found = estimated(std::move(placement), config_, plan_);
-    if (best_ && (best_->fits != found.fits ? best_->fits : best_->step_s <= found.step_s))
-      return false;
+    const Worth worth{found.fits, found.step_s};
+    seen_[key] = worth;
+    if (best_ && !better(worth, {best_->fits, best_->step_s})) return false;
     best_ = std::move(found);
     return true;
   }
@@ -96,7 +116,7 @@ class CopiesSearch {
       here = std::move(next);
     }
     if (others &&
-        (!best_ || (others->fits != best_->fits ? others->fits : others->step_s <= best_->step_s)))
+        (!best_ || !better({best_->fits, best_->step_s}, {others->fits, others->step_s})))
       best_ = std::move(others);
   }
 
@@ -135,9 +155,8 @@ class CopiesSearch {
     return found;
   }
 
-  // Returns as many stages as possible, with nearly equal numbers of nodes.
-  Way one_by_one() const {
-    const size_t stages = std::min(pieces_.size(), placement_.nodes);
+  // Returns so many stages, with nearly equal numbers of pieces and of nodes.
+  Way even(size_t stages) const {
     Way way;
     for (size_t s = 0; s < stages; ++s)
       way.push_back(
@@ -168,13 +187,18 @@ class CopiesSearch {
     size_t used = 0;
     for (const ReplicatedStage& stage : programme) used += stage.replicas;
     programme.front().replicas += placement_.nodes - used;
-    return {programme, {{{0, pieces_.size()}, placement_.nodes}}, one_by_one()};
+    std::vector<Way> found = {programme};
+    // One start is not enough: between two ways that are good, those that are near them may be bad.
+    for (size_t stages = 1; stages <= std::min(pieces_.size(), placement_.nodes); ++stages)
+      found.push_back(even(stages));
+    return found;
   }
 
   const PipelineConfig& config_;
   const Plan& plan_;
   const Placement& placement_;
   const std::vector<Range> pieces_;
+  std::map<std::vector<size_t>, Worth> seen_;  // by ends and copies of the stages
   std::optional<Alternative> best_;
 };
 

@@ -1,14 +1,17 @@
 // Stages on several nodes each, which take micro-batches in turn.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "models/stage.h"
 #include "strategies/pipeline/placement.h"
 #include "strategies/pipeline/stage_costs.h"
 #include "tests/support/parameters.h"
+#include "tests/support/thorough.h"
 
 namespace tutti {
 namespace {
@@ -126,44 +129,140 @@ void for_each_way(size_t pieces, size_t nodes, std::vector<Range>& stages,
     }
 }
 
-// `tutti check` shows the shortest step for the chosen plan, among all plans.
+struct Ways {
+  double chosen_s = 0, least_s = INFINITY;
+  size_t accepted = 0;
+};
+
+// Compares what `tutti check` shows for the chosen plan with all plans that it accepts.
+Ways all_ways(const Job& job, const PipelineConfig& settings) {
+  const Prepared prepared = prepare(job);
+  const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
+  PipelineConfig config = settings;
+  config.copies.automatic = true;
+  Ways result;
+  const Alternative chosen = estimated(place_stages(config, plan), config, plan);
+  result.chosen_s = chosen.step_s;
+  const auto pieces = stages_between(prepared.architecture, prepared.architecture.cuts());
+  std::vector<Range> stages;
+  std::vector<size_t> copies;
+  for_each_way(pieces.size(), static_cast<size_t>(job.cluster.workers), stages, copies, [&] {
+    PipelineConfig given = settings;
+    for (size_t s = 1; s < stages.size(); ++s)
+      given.stages.places.push_back(static_cast<int64_t>(pieces[stages[s].begin].begin));
+    given.stages.parts = stages.size() == 1 ? 1 : 0;
+    given.copies.places.assign(copies.begin(), copies.end());
+    try {
+      const Alternative other = estimated(place_stages(given, plan), given, plan);
+      if (!other.fits && chosen.fits) return;
+      EXPECT_TRUE(chosen.fits || !other.fits);
+      ++result.accepted;
+      result.least_s = std::min(result.least_s, other.step_s);
+    } catch (const ConfigError&) {
+      // It is no plan.
+    }
+  });
+  return result;
+}
+
 TEST(PipelineCopies, AutoIsTheFastestOfAllWaysByWhatCheckShows) {
-  const auto expect_least = [](const Settings& cluster, const char* hidden, double tolerance) {
+  const auto expect_least = [](const Settings& cluster, const char* hidden) {
     const Job job =
         load_job("", Settings{"task.data.kind=synthetic-classes", "task.data.features=64",
                               "task.model.kind=mlp", std::string("task.model.hidden=") + hidden,
                               "task.global_batch=48", "cluster.fabric=virtual",
                               "strategy.kind=pipeline", "strategy.copies=auto"} +
                          cluster);
-    const Prepared prepared = prepare(job);
-    const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
-    PipelineConfig config;
-    config.copies.automatic = true;
-    const double chosen_s = step_seconds(place_stages(config, plan), config, plan);
-    const auto pieces = stages_between(prepared.architecture, prepared.architecture.cuts());
-    double least_s = INFINITY;
-    std::vector<Range> stages;
-    std::vector<size_t> copies;
-    for_each_way(pieces.size(), static_cast<size_t>(job.cluster.workers), stages, copies, [&] {
-      PipelineConfig given;
-      for (size_t s = 1; s < stages.size(); ++s)
-        given.stages.places.push_back(static_cast<int64_t>(pieces[stages[s].begin].begin));
-      given.stages.parts = stages.size() == 1 ? 1 : 0;
-      given.copies.places.assign(copies.begin(), copies.end());
-      least_s = std::min(least_s, step_seconds(place_stages(given, plan), given, plan));
-    });
-    EXPECT_LE(chosen_s, least_s * tolerance) << hidden << " on " << cluster[0];
+    const Ways ways = all_ways(job, {});
+    EXPECT_EQ(ways.chosen_s, ways.least_s) << hidden << " on " << cluster[0];
   };
   for (const char* workers : {"2", "3", "5"})
     for (const char* bandwidth : {"100 Mbit/s", "1 Gbit/s", "100 Gbit/s"})
       for (const char* hidden : {"[512, 16]", "[16, 700, 300]", "[64, 64, 64, 64]"})
         expect_least({std::string("cluster.workers=") + workers,
                       std::string("cluster.bandwidth=\"") + bandwidth + "\""},
-                     hidden, 1);
-  // Slow nodes make the order of nodes matter. When not all ways are tried, the search must come
-  // close.
-  expect_least({"cluster.workers=4", "cluster.speed_factors=[1, 0.2, 0.5, 1]"}, "[300, 300]", 1);
-  expect_least({"cluster.workers=6"}, "[300, 80, 500, 60, 200, 90]", 1.02);
+                     hidden);
+  // Slow nodes make the order of nodes matter.
+  expect_least({"cluster.workers=4", "cluster.speed_factors=[1, 0.2, 0.5, 1]"}, "[300, 300]");
+}
+
+struct RandomCase {
+  Settings job;
+  PipelineConfig config;
+};
+
+// Draws models, batches, networks from home lines to fast ones, near and far, and unequal nodes.
+RandomCase random_case(Random& random, int64_t most_workers, size_t most_layers) {
+  const auto one_of = [&](std::initializer_list<const char*> choices) {
+    return std::string(choices.begin()[random.below(choices.size())]);
+  };
+  const auto from = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least + 1)));
+  };
+  const int64_t workers = from(2, most_workers);
+  std::vector<int64_t> hidden;
+  for (size_t i = 1 + random.below(most_layers); i > 0; --i)
+    hidden.push_back(int64_t{1} << from(2, 11));
+  std::vector<double> speeds;
+  for (int64_t i = 0; i < workers; ++i)
+    speeds.push_back(random.below(2) == 0 ? 1 : 0.1 + 0.9 * random.uniform());
+  RandomCase drawn;
+  drawn.job = {"task.data.kind=synthetic-classes",
+               "task.data.samples=200",
+               fmt::format("task.data.features={}", from(4, 600)),
+               "task.model.kind=mlp",
+               fmt::format("task.model.hidden=[{}]", fmt::join(hidden, ", ")),
+               fmt::format("task.global_batch={}", from(4, 100)),
+               fmt::format("cluster.workers={}", workers),
+               "cluster.fabric=virtual",
+               "cluster.bandwidth=" + one_of({"\"10 Mbit/s\"", "\"1 Gbit/s\"", "\"100 Gbit/s\""}),
+               "cluster.latency=" + one_of({"\"1 us\"", "\"50 us\"", "\"5 ms\""}),
+               fmt::format("cluster.speed_factors=[{}]", fmt::join(speeds, ", ")),
+               "strategy.kind=pipeline",
+               "strategy.copies=auto"};
+  if (random.below(3) == 0)
+    drawn.job.push_back(fmt::format("cluster.memory=\"{} MB\"", from(1, 60)));
+  drawn.config.schedule = one_of({"gpipe", "1f1b"});
+  drawn.config.topology = one_of({"ring", "butterfly", "tree"});
+  if (random.below(3) == 0) drawn.config.micro_batches = from(1, 12);
+  return drawn;
+}
+
+// Small enough that all ways are tried: nothing may be faster.
+TEST(PipelineCopies, AutoIsNeverBeatenByAPlanThatCheckAccepts) {
+  size_t compared = 0;
+  for (uint64_t seed = 1; seed <= seeds(60, 1000); ++seed) {
+    Random random(seed, Stream::kTest);
+    const RandomCase drawn = random_case(random, 5, 2);
+    SCOPED_TRACE(fmt::format("seed {}: {}", seed, fmt::join(drawn.job, " ")));
+    try {
+      const Ways ways = all_ways(load_job("", drawn.job), drawn.config);
+      EXPECT_LE(ways.chosen_s, ways.least_s);
+      compared += ways.accepted;
+    } catch (const ConfigError&) {
+      continue;  // too few samples for so many nodes
+    }
+  }
+  EXPECT_GT(compared, 300u);
+}
+
+// Where there are too many ways to try, the search comes close to the best of them by what check
+// shows. With fewer starts it took plans that were 40 % (seed 12), 12 % (24) and 9 % (26) slower.
+void expect_close(uint64_t seed) {
+  Random random(seed, Stream::kTest);
+  const RandomCase drawn = random_case(random, 9, 9);
+  SCOPED_TRACE(fmt::format("seed {}: {}", seed, fmt::join(drawn.job, " ")));
+  try {
+    const Ways ways = all_ways(load_job("", drawn.job), drawn.config);
+    EXPECT_LE(ways.chosen_s, 1.05 * ways.least_s);
+  } catch (const ConfigError&) {
+    return;  // too few samples for so many nodes
+  }
+}
+
+TEST(PipelineCopies, AutoComesCloseToTheBestOfManyWays) {
+  for (const uint64_t seed : {12u, 24u, 26u}) expect_close(seed);
+  for (uint64_t seed = 1; seed <= seeds(0, 40); ++seed) expect_close(seed);
 }
 
 // Two micro-batches keep three stages of two nodes each busy.
