@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/regular_file.h"
 #include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 #include "models/layout.h"
@@ -45,7 +46,9 @@ std::string text_of(const json& header) {
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+  explicit Reader(const std::string& path) : path_(path) {
+    require_regular_file(path);
+    file_.open(path, std::ios::binary);
     std::error_code failed;
     size_ = std::filesystem::file_size(path, failed);
     if (!file_ || failed) throw DataError(fmt::format("{}: cannot be read", path));

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/regular_file.h"
 #include "core/whole_file.h"
 
 namespace tutti {
@@ -22,9 +23,7 @@ namespace tutti {
 namespace fs = std::filesystem;
 
 std::string read_file(const std::string& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown))
-    throw DataError(fmt::format("{}: cannot be read: it is a folder, not a file", path));
+  require_regular_file(path);
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad())
@@ -123,6 +122,11 @@ RunFolder create_run_folder(const std::string& path, const std::string& name) {
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
     const std::string file = entry.path().filename().string();
     std::error_code kept;
+    if (const auto type = entry.status(kept).type();
+        type == fs::file_type::fifo || type == fs::file_type::socket)
+      throw ConfigError("--out", fmt::format("{}: is a pipe or a socket in the folder of the run; "
+                                             "remove it, or choose another folder",
+                                             entry.path().string()));
     if (file.starts_with("node-") && file.ends_with(".log")) fs::remove(entry.path(), kept);
   }
   return {folder, std::move(lock)};

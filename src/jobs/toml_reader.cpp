@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -13,6 +14,55 @@
 
 namespace tutti {
 namespace {
+
+// A file can nest 256 inline tables, each below a key of its own. toml++ follows what is nested by
+// recursion, which this keeps far from the end of the stack; the deepest setting has 4 parts.
+constexpr size_t kMostKeyParts = 16;
+
+// Skips the string that begins at `at`, and returns where its last quote is. What is wrong with it
+// is for the parser to say.
+size_t end_of_string(const std::string& text, size_t at) {
+  const std::string quote(1, text[at]);
+  const bool escapes = quote == "\"";
+  const std::string three = quote + quote + quote;
+  const bool lines = text.compare(at, 3, three) == 0;
+  for (size_t i = at + (lines ? 3 : 1); i < text.size(); ++i) {
+    if (escapes && text[i] == '\\')
+      ++i;
+    else if (lines ? text.compare(i, 3, three) == 0 : text[i] == quote[0] || text[i] == '\n')
+      return lines ? i + 2 : i;
+  }
+  return text.size();
+}
+
+bool may_be_in_key(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_-. \t\"'").find(c) != std::string_view::npos;
+}
+
+// Throws ConfigError for a key of too many parts, which toml++ would read into as many tables.
+void refuse_long_keys(const std::string& text, const std::string& file) {
+  size_t dots = 0, line = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' || text[i] == '\'') {
+      const size_t end = end_of_string(text, i);
+      for (; i < end; ++i)
+        if (text[i] == '\n') ++line;
+      if (i >= text.size()) return;
+    }
+    if (text[i] == '#') i = std::min(text.find('\n', i), text.size() - 1);
+    if (!may_be_in_key(text[i])) dots = 0;
+    if (text[i] == '\n') ++line;
+    if (text[i] == '.' && ++dots >= kMostKeyParts)
+      throw ConfigError("", fmt::format("{}:{}: a key has more than {} parts; no setting has",
+                                        file.empty() ? "command line" : file, line, kMostKeyParts));
+  }
+}
+
+toml::table parse_toml(const std::string& text, const std::string& file) {
+  refuse_long_keys(text, file);
+  return file.empty() ? toml::parse(text) : toml::parse(text, file);
+}
 
 // A name replaces a whole table: after task.model=mlp nothing else of the model is left.
 void tell_replaced(const toml::node* before, const toml::node& after, const std::string& setting,
@@ -37,7 +87,7 @@ void apply_override(toml::table& root, const std::string& text, TomlOrigin& orig
   const std::string value = text.substr(equals + 1);
   toml::table parsed;
   try {
-    parsed = toml::parse("value = " + value);
+    parsed = parse_toml("value = " + value, "");
   } catch (const toml::parse_error&) {
     parsed.insert_or_assign("value", value);
   }
@@ -49,6 +99,9 @@ void apply_override(toml::table& root, const std::string& text, TomlOrigin& orig
   std::string part;
   std::vector<std::string> parts;
   while (std::getline(path, part, '.')) parts.push_back(part);
+  if (parts.size() > kMostKeyParts)
+    throw ConfigError("", fmt::format("--set: a key has {} parts; no setting has more than {}",
+                                      parts.size(), kMostKeyParts));
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     toml::node* next = table->get(parts[i]);
     if (next && next->is_string()) {  // model = "lenet" becomes model = { kind = "lenet" }
@@ -181,7 +234,7 @@ toml::table read_table(const std::string& path) {
   if (!std::filesystem::exists(path, ignored))
     throw ConfigError("", fmt::format("{}: there is no such file", path));
   try {
-    return toml::parse(read_file(path), path);
+    return parse_toml(read_file(path), path);
   } catch (const toml::parse_error& error) {
     throw ConfigError(
         "", fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
@@ -204,7 +257,7 @@ Job parse_job(const std::string& text, const std::string& file) {
   TomlOrigin origin;
   origin.file = file;
   try {
-    read_settings(toml::parse(text), origin, job);
+    read_settings(parse_toml(text, file), origin, job);
   } catch (const toml::parse_error& error) {
     throw ConfigError(
         "", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));

@@ -1,6 +1,7 @@
 // Damaged run folders and disks that are full: an error that says so, never a crash, and nothing
 // half-written under a final name.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -53,6 +54,38 @@ class Damage : public testing::Test {
   }
   TemporaryFolder folder_;
 };
+
+// To open a pipe is to wait for whoever writes to it, here nobody.
+TEST_F(Damage, PipesInThePlaceOfFilesAreNamed) {
+  const std::vector<std::pair<std::string, Arguments>> uses = {
+      {"run/parameters.safetensors", {"predict", "run"}},
+      {"run/data.json", {"predict", "run"}},
+      {"run/run.json", {"predict", "run"}},
+      {"run/run.json", {"show", "run"}},
+      {"run/series.csv", {"report", "run"}},
+      {"run/job.toml", {"predict", "run"}},
+      {"run/job.toml", {"check", "run/job.toml"}},
+      {"job.toml", {"train", "job.toml"}}};
+  for (const auto& [file, command] : uses) {
+    const std::string path = folder_ / file;
+    const std::string whole = content_of(path);
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    const Ended ended = run(command);
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << command[0] << " " << file << "\n" << ended.err;
+    EXPECT_NE(ended.err.find(file + ": cannot be read: it is a pipe, not a file"),
+              std::string::npos)
+        << ended.err;
+    std::filesystem::remove(path);
+    write_text(path, whole);
+  }
+  // Nor is anything written to one.
+  std::filesystem::create_directory(folder_ / "again");
+  ASSERT_EQ(mkfifo((folder_ / "again/series.csv").c_str(), 0600), 0);
+  const Ended ended = run({"train", "job.toml", "--out", "again", "--quiet"});
+  EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+  EXPECT_NE(ended.err.find("series.csv: is a pipe or a socket"), std::string::npos) << ended.err;
+}
 
 TEST_F(Damage, Parameters) { expect_no_crash("run/parameters.safetensors", {"predict", "run"}); }
 TEST_F(Damage, Description) { expect_no_crash("run/data.json", {"predict", "run"}); }

@@ -135,6 +135,43 @@ TEST_F(Toml, RefusalsNameFileLineAndKey) {
 }
 
 // An entry is the job with its own settings on top, and does not touch the job.
+// Every part of a key is a table within a table, and so many would be more than the stack holds.
+TEST_F(Toml, LongKeysAreRefused) {
+  std::string key = "a", quoted = "'a'";
+  for (int i = 0; i < 100'000; ++i) {
+    key += ".a";
+    quoted += " . \"a\"";
+  }
+  for (const std::string& text :
+       {key + " = 1", "[" + key + "]", "x = {" + key + " = 1}", quoted + " = 1"}) {
+    const std::string error = refusal("name = \"a.b\" # " + key + "\n" + text + "\n");
+    EXPECT_NE(error.find("job.toml:2: a key has more than 16 parts"), std::string::npos)
+        << error.substr(0, 200);
+  }
+  for (const std::string& setting : {key + "=1", "task={" + key + "=1}"}) {
+    try {
+      load_job("", {setting});
+      ADD_FAILURE() << "accepted";
+    } catch (const ConfigError& error) {
+      EXPECT_LT(std::string(error.what()).size(), 200u);
+      EXPECT_NE(std::string(error.what()).find("a key has "), std::string::npos) << error.what();
+    }
+  }
+  // Dots in strings, in paths and in numbers are no part of a key.
+  const std::string dots(40, '.');
+  EXPECT_EQ(load("name = \"" + dots + "\"").name, dots);
+  EXPECT_EQ(load("name = '''\n" + dots + "'''").name, dots);
+  std::string up;
+  for (int i = 0; i < 20; ++i) up += "../";
+  EXPECT_TRUE(load_job("", {"task.data.kind=csv", "task.data.path=" + up + "x.csv"})
+                  .task.data.path.ends_with("x.csv"));
+  EXPECT_EQ(load("cluster.speed_factors = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, "
+                 "0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]\ncluster.workers = 20\n"
+                 "cluster.fabric = \"virtual\"")
+                .cluster.speed_factors.size(),
+            20u);
+}
+
 TEST_F(Toml, ComparedEntriesLieOverTheJob) {
   const std::string text =
       "[task]\nglobal_batch = 64\ndata = { kind = \"csv\", path = \"a.csv\" }\n"

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/regular_file.h"
 #include "core/whole_file.h"
 
 namespace tutti::parameter_server {
@@ -130,6 +131,7 @@ void write_snapshot(const std::string& run_folder, const SnapshotInfo& info,
 }
 
 Snapshot read_snapshot(const std::string& path) {
+  require_regular_file(path);
   const File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   Header header;
