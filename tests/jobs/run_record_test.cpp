@@ -72,6 +72,19 @@ TEST(NodeReport, SurvivesTheJourney) {
   }
 }
 
+// A report may come from another machine, and a terminal obeys escapes.
+TEST(NodeReport, TextsOfGuestsAreShownNotObeyed) {
+  NodeReport report = example(0);
+  report.role = "work\x1b[31mer";
+  report.energy_method = "a\x07";
+  report.extra.figures["x\x1b]0;title"] = 1;
+  const NodeReport read = node_report(to_text(report));
+  EXPECT_EQ(read.role, "work\\x1b[31mer");
+  EXPECT_EQ(read.energy_method, "a\\x07");
+  ASSERT_EQ(read.extra.figures.size(), 1u);
+  EXPECT_EQ(read.extra.figures.begin()->first, "x\\x1b]0;title");
+}
+
 TEST(NodeReport, GarbageIsADataError) {
   for (const char* text :
        {"", "nonsense", "{}", "[]", "null", "{\"rank\": 1}", "{\"rank\": \"x\"}"})
@@ -138,7 +151,7 @@ TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
   EXPECT_TRUE(has_collapsed(1, 1, 2, false, 0));  // the first measurement was the best
   EXPECT_FALSE(has_collapsed(1, 1, 1.4, false, 0));
 
-  Job job = load_job("", {});
+  Job job = load_job("", {"task.target=0.85"});
   RunRecord record;
   record.status = "done";
   record.metric = "accuracy";
@@ -150,8 +163,11 @@ TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
   EXPECT_EQ(record.exit_code, 0);
   const std::string text = summary(record, job);
   for (const char* part : {"collapsed: accuracy on validation was 0.9 at its best and 0.12 at the",
-                           "0.7500 on test at the end, 0.1200 on validation at the end, 0.9000"})
+                           "0.7500 on test at the end, 0.1200 on validation at the end, 0.9000",
+                           "target    0.85 not reached"})  // what was reached is lost again
     EXPECT_NE(text.find(part), std::string::npos) << text;
+  EXPECT_EQ(to_json(record, job)["quality"]["reached"], false);
+  EXPECT_TRUE(to_json(record, job)["time"]["to_target_s"].is_null());
 }
 
 TEST(RunRecord, TotalsFollowTheDefinitions) {

@@ -241,6 +241,11 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   // A value that the new kind does not know is dropped too.
   write_file(file_, "[strategy]\nkind = \"allreduce\"\ntopology = \"hierarchical\"\n");
   EXPECT_EQ(load_job(file_, {"strategy.kind=elastic_averaging"}).dropped.size(), 1u);
+  // Both kinds have this choice, but not this value of it.
+  write_file(file_, "[strategy]\nkind = \"pipeline\"\nschedule = \"gpipe\"\n");
+  EXPECT_EQ(load_job(file_, {"strategy.kind=scheduled"}).dropped,
+            Settings{file_ + ":3: strategy.schedule = \"gpipe\" is not a setting of scheduled and "
+                             "was dropped"});
 }
 
 TEST_F(SettingsOfAFile, WhatIsNotLeftOverByAKindIsStillRefused) {

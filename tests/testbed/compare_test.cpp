@@ -125,6 +125,8 @@ TEST_F(Compare, SaysWhatIsNotPossibleAndWhatDiverged) {
   EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
   const json comparison = result("c");
   EXPECT_EQ(row(comparison, "wild")["status"], "diverged");
+  EXPECT_TRUE(has(comparison["definitions"]["tasks"], "wild: data ")) << "it changes the task";
+  EXPECT_FALSE(has(comparison["definitions"]["tasks"], "real")) << comparison["definitions"];
   EXPECT_EQ(row(comparison, "real")["obtained"], "measured");
   EXPECT_EQ(row(comparison, "real")["status"], "done");
   EXPECT_GT(row(comparison, "real")["total_normalised_s"]["mean"], 0);
@@ -168,6 +170,46 @@ TEST_F(Compare, ADivergedCurveIsSharedToo) {
                        "--set", "task.data.noise=30.0", "--set", "task.epochs=20"})
                       .err,
                   "runs are there already"));
+}
+
+// A rate just above what is stable: the error grows from measurement to measurement, and stays
+// finite. What is lost for one is lost for those who share its curve, and is not computed again.
+TEST_F(Compare, ACollapsedCurveIsSharedToo) {
+  const Arguments unstable = {"--strategies", "solo,ring", "--out", "c", "--set",
+                              "task.data={kind=\"synthetic-linear\", samples=400, features=8}",
+                              "--set", "task.model=linear", "--set", "task.target=1000", "--set",
+                              "optimizer.lr=0.6", "--set", "task.epochs=3"};
+  const Ended ended = run(unstable);
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  for (const char* name : {"solo", "ring"}) {
+    const json strategy = row(result("c"), name);
+    EXPECT_EQ(strategy["status"], "collapsed") << strategy.dump();
+    EXPECT_TRUE(has(strategy["error"], "at its best")) << strategy["error"];
+    EXPECT_EQ(strategy["reached"], 0) << "the target was met, and lost again";
+    EXPECT_LT(strategy["quality"]["validation_best"]["mean"],
+              strategy["quality"]["validation_final"]["mean"]);
+  }
+  EXPECT_FALSE(row(result("c"), "ring")["shared_curve_of"].is_null());
+  EXPECT_TRUE(has(run(unstable).err, "2 of 2 runs are there already"));
+}
+
+// The job is the same, but its file is not: runs on both would stand in one table.
+TEST_F(Compare, AFileThatHasChangedIsOtherData) {
+  const auto write_data = [&](int shift) {
+    std::string table = "a,b,kind\n";
+    for (int i = 0; i < 200; ++i)
+      table += fmt::format("{},{},{}\n", i, i % 7 + shift, i % 2 ? "x" : "y");
+    write_text(folder_ / "data.csv", table);
+  };
+  const Arguments common = {"--strategies", "solo", "--out", "c", "--quiet", "--set",
+                            "task.data={kind=\"csv\", path=\"data.csv\"}"};
+  write_data(0);
+  EXPECT_EQ(run(common).exit_code, kExitDone);
+  EXPECT_EQ(run(common).exit_code, kExitDone);
+  write_data(1);
+  const Ended changed = run(common);
+  EXPECT_EQ(changed.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(changed.err, "holds runs on other data")) << changed.err;
 }
 
 TEST_F(Compare, RefusesBadUsage) {

@@ -71,6 +71,14 @@ TEST_F(ReportInput, OtherTasksAreRefused) {
   const std::string message = refusal({write("a", small_comparison()), write("b", other)});
   EXPECT_TRUE(has(message, "b/compare.json: its task has target = 0.9, the first one's 0.8"))
       << message;
+  // The settings are equal, but the file that they name has changed.
+  json first = small_comparison();
+  other = small_comparison();
+  first["task"]["identity"] = {{"data", "1234"}};
+  other["task"]["identity"] = {{"data", "5678"}};
+  EXPECT_TRUE(has(refusal({write("a", first), write("b", other)}),
+                  "is of another task than the first one: data 5678 (there 1234)"));
+  EXPECT_EQ(refusal({write("a", first), write("b", first)}), "accepted");
 }
 
 TEST_F(ReportInput, RunsAreSummarisedTogether) {

@@ -21,7 +21,8 @@ struct MadeRun {
   std::vector<double> qualities = {};  // one per 10 steps of 100 samples each
   std::vector<double> losses = {};     // per step; empty: falls to the end
   std::string status = "done";
-  uint64_t bytes = 1000;  // of rank 0; rank 1 sends half
+  uint64_t bytes = 1000;     // of rank 0; rank 1 sends half
+  double test_quality = -1;  // at the end; negative: not measured
 };
 
 inline std::string make_run(const std::string& folder, const MadeRun& made) {
@@ -49,6 +50,7 @@ inline std::string make_run(const std::string& folder, const MadeRun& made) {
     node.bytes_sent = made.bytes / (rank == 0 ? 1 : 2);
     node.steps = static_cast<int64_t>(steps);
     node.samples = 100 * node.steps;
+    if (rank == 0) node.test_quality = made.test_quality;
     for (size_t i = 0; rank == 0 && i < made.qualities.size(); ++i) {
       const auto step = static_cast<int64_t>(10 * (i + 1));
       node.evaluations.push_back({step, made.step_s * static_cast<double>(step),

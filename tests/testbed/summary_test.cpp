@@ -171,6 +171,7 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
   with_data(first, "1234");
   with_data(other, "1234");
   EXPECT_EQ(said(), "");
+  EXPECT_EQ(summarise_runs(folders_)["task"]["identity"]["data"], "1234") << "for other reports";
   with_data(other, "5678");
   EXPECT_NE(
       said().find(other + ": is a run of another task than " + first + ": data 5678 (there 1234)"),

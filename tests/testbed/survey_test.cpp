@@ -74,6 +74,19 @@ TEST_F(Survey, EveryCellComesFromRuns) {
     EXPECT_TRUE(std::filesystem::exists(run_folder / "run.json")) << run_folder;
     EXPECT_EQ(cell["quality_mark"], "o");  // equal strategies learn alike
   }
+  // One of them computed the curve for all, and quality is what it measured on test samples.
+  size_t computed = 0;
+  for (const char* name : {"solo", "ring", "tree"}) {
+    const json record =
+        json_in(folder_ / ("survey/easy/" + easy["cells"][name]["runs"][0].get<std::string>()) +
+                "/run.json");
+    if (record["quality"]["final"].is_null()) continue;
+    ++computed;
+    EXPECT_NE(record["quality"]["final"], record["quality"]["best"]) << "or it tests nothing";
+    for (const char* other : {"solo", "ring", "tree"})
+      EXPECT_EQ(easy["cells"][other]["quality"], record["quality"]["final"]) << other;
+  }
+  EXPECT_EQ(computed, 1u);
   EXPECT_EQ(easy["cells"]["solo"]["time_mark"], "+");  // a network of 1 Gbit/s for 36 values
   const json& hopeless = result["tasks"][1];
   EXPECT_TRUE(hopeless["cells"]["ring"]["time_s"].is_null());

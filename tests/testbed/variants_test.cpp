@@ -83,6 +83,24 @@ TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
   EXPECT_GT(with_others, 20u);
 }
 
+// With one server everything goes through its link. What people ask about by name stays that.
+TEST(ComparedJobs, OfServersArePlanned) {
+  size_t several = 0;
+  for (ComparedJob& each : compared_jobs(
+           virtual_job({"task.model.kind=mlp", "task.model.hidden=[512]", "task.global_batch=64"}),
+           {"parameter_server"})) {
+    const auto servers =
+        std::ssize(each.job.strategy->roles(each.job.cluster)) - each.job.cluster.workers;
+    const bool planned = resolved_toml(each.open).find("servers = \"auto\"") != std::string::npos;
+    EXPECT_EQ(planned, each.job.name != "ps-bsp-1") << each.job.name;
+    if (each.job.name == "ps-bsp-1") {
+      EXPECT_EQ(servers, 1);
+    }
+    several += servers > 1;
+  }
+  EXPECT_GT(several, 1u);
+}
+
 // An entry says itself where its servers run. A single server is a variant of its own.
 TEST(ComparedJobs, OfAnEntryRunAsWritten) {
   Job job = virtual_job({"strategy.kind=parameter_server"});
