@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "jobs/launcher.h"
 #include "testbed/advise.h"
+#include "testbed/choice.h"
 #include "testbed/model_cost.h"
 #include "testbed/step_simulation.h"
 #include "tests/support/programs.h"
@@ -81,6 +83,39 @@ TEST(PassCosts, AreFoundAgainWhereTimesFollowThem) {
   EXPECT_NEAR(free.step_s + free.layer_s, 0, 1e-10);
 }
 
+// The error is the root of the mean square of what the fit is off, relative to each time.
+TEST(PassCosts, SayHowFarTimesAreFromThem) {
+  std::vector<TimedPass> passes;
+  for (int i = 0; i < 40; ++i)
+    passes.push_back(
+        {.layers = 0, .samples = 1, .seconds = i % 2 ? 0.8e-3 : 1.2e-3, .batch = 1});
+  EXPECT_NEAR(fit_pass_costs(passes).error, 0.2, 0.02);
+  // Only the share of the time in which nodes compute is that uncertain.
+  Choice choice;
+  choice.step.compute = 0.5;
+  const double before = choice.error();
+  choice.cost_error = 0.8;
+  EXPECT_NEAR(choice.error(), std::hypot(before, 0.4), 1e-12);
+}
+
+// A core with half the speed of this one takes twice as long, for what is fixed and for samples.
+TEST(PassCosts, AreThoseOfThisMachineOnACoreAsFast) {
+  ModelCost cost;
+  cost.flops = 5e9;  // of the model here, where the kernel runs at twice that
+  cost.reference_flops = 10e9;
+  cost.step_s = 10e-6;
+  cost.layer_s = 2e-6;
+  for (const double speed : {10e9, 5e9, 40e9}) {
+    ClusterConfig cluster;
+    cluster.speed_flops = speed;
+    use_model_cost(cluster, cost);
+    const double slower = 10e9 / speed;
+    EXPECT_NEAR(overhead_of(cluster, 0, 1, 0), slower * 10e-6, 1e-15) << speed;
+    EXPECT_NEAR(overhead_of(cluster, 0, 0, 3), slower * 6e-6, 1e-15) << speed;
+    EXPECT_NEAR(speed_of(cluster, 0), 5e9 / slower, 1) << speed;
+  }
+}
+
 TEST(PassCosts, AreTimedOnFourSizesOrMore) {
   EXPECT_EQ(batches_to_time(1), (std::vector<int64_t>{1}));
   EXPECT_EQ(batches_to_time(3), (std::vector<int64_t>{1, 2, 3}));
@@ -106,10 +141,13 @@ TEST_F(SmallModel, SoloDoesNotDependOnNodesThatItDoesNotUse) {
 
 TEST_F(SmallModel, OneNodeComesFirstWhereAStepIsNearlyAllFixedCost) {
   for (const bool declared : {true, false}) {
-    const json advice = ask(job(), {"solo", "ring", "butterfly"}, declared);
+    const json advice = ask(job(), {"solo", "ring", "ps-bsp"}, declared);
     EXPECT_EQ(advice["choices"][0]["name"], "solo") << advice["choices"].dump(1);
     EXPECT_GT(advice["model_cost"]["fixed_share_spread"].get<double>(), 0.5);
-    EXPECT_NE(advice_text(advice).find("% of a step on one node"), std::string::npos);
+    const std::string text = advice_text(advice);
+    EXPECT_NE(text.find("% of a step on one node"), std::string::npos) << text;
+    EXPECT_NE(text.find("\nPlans\n  ps-bsp "), std::string::npos) << text;
+    EXPECT_EQ(text.find("(fitted to batches of 1 to 64, error ") == std::string::npos, declared);
   }
 }
 
@@ -120,6 +158,10 @@ TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
     const json advice = ask(job({"cluster.workers=4"}), {strategy}, /*declared=*/false);
     const json& best = advice["choices"][0];
     ASSERT_TRUE(best["reached"].get<bool>());
+    const json& cost = advice["model_cost"];
+    EXPECT_DOUBLE_EQ(cost["speed"], 20e9 * cost["efficiency"].get<double>());
+    EXPECT_DOUBLE_EQ(cost["step_overhead"],
+                     cost["step_s"].get<double>() * cost["flops"].get<double>() / kReferenceFlops);
     write_text(folder_ / "handed.toml", advice["job"].get<std::string>());
     Job handed = load_job(folder_ / "handed.toml",
                           {fmt::format("cluster.workers={}", best["workers"].get<int>()),

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "strategies/parameter_server/planner.h"
 #include "tests/support/jobs.h"
@@ -65,14 +67,46 @@ TEST(ServerPlan, IsFastestOfAllWithoutABarrierToo) { expect_best(demo("asp"), 1.
 // Slow machines hold up a barrier as workers; as servers they do not.
 TEST(ServerPlan, PutsServersOnTheSlowMachines) {
   const Settings slow = {"cluster.racks=1",
-                         "cluster.speed_factors=[1, 1, 1, 1, 0.2, 0.2, 0.2, 0.2]"};
+                         "cluster.speed_factors=[1, 1, 1, 1, 0.2, 0.2, 0.2, 0.2]",
+                         "cluster.stragglers=[{ kind = \"constant\", node = 5, factor = 3 }]"};
   Job job = load_job("", demo("bsp") + slow + Settings{"strategy.servers=auto"});
   const Prepared prepared = prepare(job);
   settle(job, prepared.architecture, prepared.data.splits.train.size());
   EXPECT_FALSE(job.cluster.colocated);
   EXPECT_EQ(job.cluster.workers, 4);
   EXPECT_EQ(job.cluster.speed_factors.size(), 4u);
+  EXPECT_EQ(job.cluster.stragglers.size(), 1u) << "a server may straggle, too";
   EXPECT_EQ(hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster))), 8);
+}
+
+// The estimate cannot tell apart plans whose steps differ by less than a hundredth. Fewest servers
+// then come first, because each costs memory and messages.
+TEST(ServerPlan, HasTheFewestServersOfThoseThatAreAsFast) {
+  size_t decided = 0;
+  for (const char* consistency : {"bsp", "asp"})
+    for (const char* latency : {"50 us", "5 ms"}) {
+      Job job = load_job("", demo(consistency) + Settings{"strategy.servers=auto",
+                                                          "task.model={kind=\"mlp\", hidden=[8]}",
+                                                          fmt::format("cluster.latency=\"{}\"",
+                                                                      latency)});
+      const Prepared prepared = prepare(job);
+      parameter_server::Config config;
+      config.consistency = consistency;
+      config.automatic = true;
+      const auto plans = parameter_server::server_plans(
+          config, {job.task, job.cluster, job.optimizer, prepared.architecture,
+                   prepared.data.splits.train.size()});
+      const auto fastest = std::min_element(plans.begin(), plans.end(), [](auto& a, auto& b) {
+        return a.step_s != b.step_s ? a.step_s < b.step_s : a.servers < b.servers;
+      });
+      EXPECT_LE(plans.front().step_s, 1.01 * fastest->step_s);
+      for (const parameter_server::ServerPlan& each : plans)
+        if (each.step_s <= 1.01 * fastest->step_s) {
+          EXPECT_GE(each.servers, plans.front().servers) << consistency << " " << latency;
+        }
+      decided += fastest->servers > plans.front().servers;
+    }
+  EXPECT_GT(decided, 0u) << "the rule never made a difference";
 }
 
 std::vector<std::string> explained(const Settings& settings, Job& job) {
