@@ -79,6 +79,27 @@ INSTANTIATE_TEST_SUITE_P(All, Interrupt,
                                           testing::Values(Reach::kLauncher, Reach::kGroup)),
                          case_name);
 
+// A program that `nohup` started ignores a closed terminal, but can still be stopped.
+TEST(HangUp, IsIgnoredWhereTheProgramWasStartedSo) {
+  for (const std::string fabric : {"process", "virtual"}) {
+    const TemporaryFolder folder;
+    write_text(folder / "job.toml", endless_job());
+    const auto before = signal(SIGHUP, SIG_IGN);  // children keep what is ignored
+    Subprocess process(
+        {"train", "job.toml", "--out", "run", "--quiet", "--set", "cluster.fabric=" + fabric},
+        {.folder = folder.path()});
+    signal(SIGHUP, before);
+    ASSERT_TRUE(eventually([&] { return evaluations_in(folder / "run") > 1; }, 30))
+        << process.err();
+    process.signal_group(SIGHUP);
+    const size_t so_far = evaluations_in(folder / "run");
+    EXPECT_TRUE(eventually([&] { return evaluations_in(folder / "run") > so_far + 4; }, kSoonS))
+        << fabric << ": " << process.err();
+    process.signal_group(SIGINT);
+    EXPECT_EQ(process.wait(kSoonS).exit_code, kExitInterrupted) << fabric;
+  }
+}
+
 // At any moment of the start: while libraries load, while nodes come up.
 TEST(InterruptEarly, StopsCleanlyWheneverItComes) {
   for (const std::string fabric : {"process", "virtual"})

@@ -39,5 +39,21 @@ TEST(Diverged, IsAnOutcomeOfItsOwn) {
       }
 }
 
+// The summary goes to standard output and the reason to standard error: a terminal shows both.
+TEST(Diverged, IsSaidOnce) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", small_job());
+  const Ended ended =
+      run_tutti({"train", "job.toml", "--quiet", "--out", "run", "--set", "optimizer.lr=1e38",
+                 "--set", "task.data.noise=30", "--set", "task.epochs=20"},
+                {.folder = folder.path()});
+  EXPECT_EQ(ended.exit_code, kExitDiverged) << ended.err;
+  const std::string reason = json_in(folder / "run/run.json")["error"], all = ended.out + ended.err;
+  ASSERT_FALSE(reason.empty());
+  EXPECT_TRUE(has(ended.err, "tutti: diverged: " + reason + "\n")) << ended.err;
+  EXPECT_EQ(all.find(reason), all.rfind(reason)) << all;
+  EXPECT_TRUE(has(ended.out, "status    diverged\n")) << ended.out;
+}
+
 }  // namespace
 }  // namespace tutti

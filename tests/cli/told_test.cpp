@@ -105,5 +105,19 @@ TEST_F(Told, RunsThatShareACurveShowItsQuality) {
     EXPECT_EQ(runs[0]["quality"][figure], runs[1]["quality"][figure]) << figure;
 }
 
+// Each quality stands under its own name. The figures are written into the record by hand, so that
+// all three differ.
+TEST_F(Told, FinalAndBestQualityByName) {
+  run({"train", "job.toml", "--quiet", "--out", "a"});
+  json record = json_in(folder_ / "a/run.json");
+  record["quality"]["final"] = 0.1111;
+  record["quality"]["last"] = 0.2222;
+  record["quality"]["best"] = 0.3333;
+  write_text(folder_ / "a/run.json", record.dump());
+  const std::string shown = run({"show", "a"}).out;
+  EXPECT_TRUE(has(shown, "final test final val best val")) << shown;
+  EXPECT_TRUE(has(shown, "0.1111    0.2222   0.3333")) << shown;
+}
+
 }  // namespace
 }  // namespace tutti
