@@ -41,10 +41,11 @@ bool measured_parts(RunRecord& record) {
 // by processor time.
 void estimated_parts(RunRecord& record, const Job& job) {
   const auto remote = static_cast<int>(job.cluster.remote);
-  const auto local = static_cast<int>(record.outcomes.size()) - remote;
+  const auto workers = static_cast<int>(job.cluster.workers);
+  const auto is_here = [&](int rank) { return rank < workers - remote || rank >= workers; };
   double cpu_s = record.data_cpu_s;
   for (const NodeReport& node : record.nodes)
-    if (node.rank < local) cpu_s += node.cpu_s;
+    if (is_here(node.rank)) cpu_s += node.cpu_s;
   const Energy energy =
       estimate_energy(total_seconds(record), cpu_s, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
                       job.footprint.tdp_watts);
@@ -53,7 +54,7 @@ void estimated_parts(RunRecord& record, const Job& job) {
   record.energy_parts.push_back({"memory", {}, energy.memory_joules});
   record.energy_parts.push_back({"reading data", {}, record.data_cpu_s * joules_per_s});
   for (const NodeReport& node : record.nodes)
-    if (node.rank < local)
+    if (is_here(node.rank))
       record.energy_parts.push_back(
           {fmt::format("node {}", node.rank), {node.rank}, node.cpu_s * joules_per_s});
   record.energy_method = energy.method;

@@ -131,6 +131,19 @@ TEST(Join, TrainsTheSameParametersAsForkedWorkers) {
   EXPECT_EQ(record["workers"], 3);
 }
 
+// The servers of a parameter server stay with the launcher, and so do schedulers.
+TEST(Join, GuestsAreWorkers) {
+  Launcher launcher(small_job(), {"cluster.workers=2", "cluster.remote=1",
+                                  "strategy={kind=\"parameter_server\", servers=1}"});
+  ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+  const auto joined = launcher.join();
+  const Ended ended = launcher.process().wait(kLate_s);
+  const Ended left = joined->wait(kLate_s);
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  EXPECT_EQ(left.exit_code, kExitDone) << left.err;
+  EXPECT_TRUE(has(left.err, "as rank 1 of 3")) << left.err;
+}
+
 TEST(Join, AWrongTokenEndsThatConnectionOnly) {
   Launcher launcher(small_job(), {"cluster.workers=2", "cluster.remote=1"});
   ASSERT_TRUE(launcher.invites()) << launcher.process().err();

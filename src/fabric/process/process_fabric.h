@@ -24,7 +24,8 @@ struct ProcessOptions {
   bool fetch = true;
   double stop_s = 10;  // a node that does not react to a stop is killed after this long
 
-  int remote = 0;                      // the last so many ranks are not forked: they join
+  int remote = 0;       // so many ranks are not forked: they join
+  int remote_end = -1;  // the rank after the last of them; -1: they are the last of all
   std::string listen = "127.0.0.1:0";  // where the launcher waits for them; port 0: a free one
   double join_timeout_s = 60;          // how long
   std::string briefing;                // what they are told, for the caller of join_process_fabric

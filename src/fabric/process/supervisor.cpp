@@ -46,7 +46,8 @@ Supervisor::Supervisor(const std::vector<std::string>& roles, const ProcessOptio
   board_.set_may_fetch(options.fetch);
   for (Child& child : children_) child.restarts_left = options.restarts;
   neighbourhood_.joined.assign(roles.size(), 0);
-  for (Rank rank = size() - options.remote; rank < size(); ++rank) {
+  const Rank end = options.remote_end < 0 ? size() : options.remote_end;
+  for (Rank rank = end - options.remote; rank < end; ++rank) {
     child(rank).joins = true;
     neighbourhood_.joined[static_cast<size_t>(rank)] = 1;
   }
