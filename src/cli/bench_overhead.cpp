@@ -100,21 +100,21 @@ void print_table(const json& rows) {
 json bench_overhead(const BenchOptions& options, const std::atomic<bool>& stop) {
   const std::vector<OverheadCase>& cases = overhead_cases();
   std::vector<Job> jobs;
-  std::vector<Prepared> prepared;
+  std::vector<Resolved> resolved;
   std::vector<OverheadFigures> figures(cases.size());
   for (const OverheadCase& one : cases) {
     std::vector<std::string> settings = one.settings;
     settings.emplace_back("task.global_batch=64");
     jobs.push_back(load_job("", settings));
-    prepared.push_back(prepare(jobs.back()));
+    resolved.push_back(resolve(jobs.back()));
   }
   for (int round = 0; round < options.rounds; ++round)
     for (size_t i = 0; i < cases.size(); ++i) {
       leave_if_stopped(stop);
       say(options, fmt::format("overhead: {}, round {}", cases[i].name, round + 1));
-      figures[i].parameters = prepared[i].architecture.parameter_count;
-      figures[i].layers = prepared[i].architecture.layers.size();
-      figures[i].add(measure_model_cost(jobs[i], prepared[i]), jobs[i]);
+      figures[i].parameters = resolved[i].architecture.parameter_count;
+      figures[i].layers = resolved[i].architecture.layers.size();
+      figures[i].add(measure_model_cost(jobs[i], resolved[i]), jobs[i]);
     }
   const PassCosts common = common_costs(figures);
   json rows = json::array();

@@ -18,6 +18,7 @@
 #include "fabric/process/process_fabric.h"
 #include "jobs/job.h"
 #include "models/model.h"
+#include "strategies/windows.h"
 
 namespace tutti {
 namespace {
@@ -48,8 +49,9 @@ std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const Architecture architecture = make_architecture({.kind = "linear"}, {features}, 0);
   const size_t count = architecture.parameter_count;
   Log log;
-  const SharedMemory shared =
-      job.strategy->share(node, {job.task, job.cluster, job.optimizer, architecture}, log);
+  const Plan plan =
+      job.strategy->plan({job.task, job.cluster, job.optimizer, architecture, sizes_of(data)});
+  const SharedMemory shared = open_windows(node, plan, log);
   Buffer<float> parameters(count), own(shared.gradients.empty() ? count : 0);
   const std::span<float> gradients = shared.gradients.empty() ? own.span() : shared.gradients;
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
@@ -57,8 +59,8 @@ std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const auto model = make_cost_model(architecture, {parameters.span(), gradients}, ModelOptions{});
   Stopwatch watch(node.clock());
   Recorder recorder;
-  Context context{node,          job.task, job.cluster, job.optimizer, data, *model,
-                  shared.window, watch,    recorder,    log,           {}};
+  Context context{node,   plan,          job.task, job.cluster, job.optimizer, data,
+                  *model, shared.window, watch,    recorder,    log,           {}};
   for (Rank rank = 0; rank < kWorkers; ++rank) context.members.push_back(rank);
   job.strategy->run(context);
   std::vector<double> samples_us;

@@ -196,15 +196,16 @@ bool splits_by_label(const ClientSplitConfig& config) {
   return config.kind == "shards" || config.kind == "dirichlet";
 }
 
-void validate_client_split(const Data& data, const ClientSplitConfig& config, int64_t clients) {
-  const auto samples = static_cast<int64_t>(data.splits.train.size());
+void validate_client_split(const DataSizes& data, const ClientSplitConfig& config,
+                           int64_t clients) {
+  const auto samples = static_cast<int64_t>(data.train);
   if (clients > samples)
     throw ConfigError("strategy.clients",
                       fmt::format("strategy.clients = {} is more than the {} training samples",
                                   clients, samples));
   if (!splits_by_label(config)) return;
-  const int64_t classes = data.dataset->classes();
-  if (classes == 0 || data.dataset->answers_per_sample() != 1)
+  const int64_t classes = data.classes;
+  if (classes == 0 || data.answers_per_sample != 1)
     throw ConfigError("strategy.split",
                       fmt::format("strategy.split = \"{}\" deals by labels, but these samples have "
                                   "no single one; use iid or quantity",

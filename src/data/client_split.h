@@ -9,7 +9,7 @@
 //  quantity   labels at random, sizes drawn from Dirichlet(alpha)
 #pragma once
 
-#include "data/dataset.h"
+#include "data/data_sizes.h"
 
 namespace tutti {
 
@@ -42,7 +42,7 @@ class ClientSplit {
 };
 
 // Throws ConfigError naming the settings below [strategy] that this data cannot satisfy.
-void validate_client_split(const Data& data, const ClientSplitConfig& config, int64_t clients);
+void validate_client_split(const DataSizes& data, const ClientSplitConfig& config, int64_t clients);
 // Every training sample is in exactly one client, and every client has at least one. A function of
 // data, settings and seed: each node can make it for itself.
 ClientSplit split_clients(const Data& data, const ClientSplitConfig& config, int64_t clients,

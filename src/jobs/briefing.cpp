@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "data/fingerprint.h"
+#include "jobs/plan_json.h"
 #include "jobs/run_record.h"
 #include "jobs/versions.h"
 
@@ -29,18 +30,20 @@ void move_data(DataConfig& data, const std::string& data_dir) {
 
 }  // namespace
 
-std::string make_briefing(Job& job, const Data& data) {
+std::string make_briefing(const Resolved& resolved) {
   return json_text({{"version", library_versions()["tutti"]},
-                    {"job", resolved_toml(job)},
-                    {"data", fingerprint(data)}});
+                    {"job", resolved_toml(resolved.job)},
+                    {"plan", json_text(to_json(resolved.plan))},
+                    {"data", fingerprint(resolved.data)}});
 }
 
 Briefing read_briefing(const std::string& text, const std::string& data_dir) {
-  std::string version, job, data;
+  std::string version, job, plan, data;
   try {
     const json object = json::parse(text);
     version = object.at("version");
     job = object.at("job");
+    plan = object.at("plan");
     data = object.at("data");
   } catch (const json::exception&) {
     throw DataError("the launcher sent no job that can be read; is it a tutti of this version?");
@@ -50,7 +53,7 @@ Briefing read_briefing(const std::string& text, const std::string& data_dir) {
     throw ConfigError("", fmt::format("the launcher is tutti {}, this is tutti {}; use the same "
                                       "version on every machine",
                                       version, own));
-  Briefing briefing{parse_job(job, "the launcher's job"), data};
+  Briefing briefing{parse_job(job, "the launcher's job"), data, plan};
   if (!data_dir.empty()) move_data(briefing.job.task.data, data_dir);
   return briefing;
 }

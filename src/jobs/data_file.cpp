@@ -133,9 +133,9 @@ void check_sizes(const RunData& data) {
 
 std::string data_file_of(const std::string& folder) { return folder + "/data.json"; }
 
-RunData run_data(const Job& job, const Prepared& prepared, const std::string& task) {
+RunData run_data(const Job& job, const Resolved& resolved, const std::string& task) {
   const json identity = json::parse(task);
-  const Dataset& dataset = *prepared.data.dataset;
+  const Dataset& dataset = *resolved.data.dataset;
   // For synthetic data the identity holds the settings, not a fingerprint of the samples.
   const bool synthetic = job.task.data.kind.starts_with("synthetic-");
   return {.description = describe(job.task.data, dataset),

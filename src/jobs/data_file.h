@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/description.h"
-#include "jobs/job.h"
+#include "jobs/resolve.h"
 
 namespace tutti {
 
@@ -23,7 +23,7 @@ struct RunData {
 
 std::string data_file_of(const std::string& folder);
 // `task` is the JSON text of task_identity() for this job.
-RunData run_data(const Job& job, const Prepared& prepared, const std::string& task);
+RunData run_data(const Job& job, const Resolved& resolved, const std::string& task);
 
 void save_run_data(const std::string& folder, const RunData& data);
 // Returns nothing when the file does not exist: an older version wrote the run. Throws DataError

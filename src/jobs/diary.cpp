@@ -5,15 +5,15 @@
 namespace tutti {
 
 Diary::Diary(const Stage& stage, const std::string& metric)
-    : progress_(stage.progress, stage.job.name + " " + stage.job.strategy_kind,
-                {.steps = stage.total_steps,
-                 .samples = stage.total_samples,
-                 .steps_before = stage.resumed.steps,
-                 .samples_before = stage.resumed.samples,
-                 .in_step = stage.job.strategy->taxonomy().timing == "synchronous"},
+    : progress_(stage.progress, stage.resolved.job.name + " " + stage.resolved.job.strategy_kind,
+                {.steps = stage.resolved.plan.steps,
+                 .samples = stage.resolved.plan.samples,
+                 .steps_before = stage.resolved.plan.resumed.steps,
+                 .samples_before = stage.resolved.plan.resumed.samples,
+                 .in_step = stage.resolved.plan.taxonomy.timing == "synchronous"},
                 metric),
       data_s_(stage.data_s),
-      steps_before_(stage.resumed.steps) {
+      steps_before_(stage.resolved.plan.resumed.steps) {
   if (stage.folder.empty()) return;
   steps_.emplace(stage.folder + "/series.csv", "step,time_s,loss,rate,samples\n");
   evaluations_.emplace(stage.folder + "/evaluations.csv",

@@ -31,6 +31,9 @@ struct Job {
   std::vector<std::string> dropped;
 };
 
+// Where `key`, or else the table around it, was given: "job.toml:12: ". Empty when nowhere.
+std::string place_in(const std::map<std::string, std::string>& places, std::string key);
+
 // `problem`, which is about the setting `name`, with where `key` was given and, where the text
 // lacks it, with the name: "job.toml:12: task.data.label: there is no column ...". They differ by
 // the prefix of a [[compare]] entry alone.
@@ -53,34 +56,9 @@ Job with_settings(const Job& job, const std::vector<std::string>& settings);
 Job parse_job(const std::string& text, const std::string& file);
 
 // The job with every setting written out; load_job() of it gives the same job.
-std::string resolved_toml(Job& job);
+std::string resolved_toml(const Job& job);
 // Its [strategy] table alone, as JSON.
 std::string strategy_settings(const Job& job);
-
-// Checks everything that can be known without starting anything: each part for itself, then every
-// pair of settings that could contradict each other.
-void validate(const Job& job, const Data& data);
-
-// What a job that was found valid starts from.
-struct Prepared {
-  Data data;
-  Architecture architecture;
-};
-// Describes features that are numbers in a file, and says what to do when their scales differ too
-// much. Returns "" for other data.
-std::string features_text(const Data& data);
-// Returns the layers that are trained: those of task.model on this data, as the strategy arranges
-// them.
-Architecture trained_architecture(const Job& job, const Dataset& dataset);
-// Reads the data and validates. Throws ConfigError or DataError that name the job file, the line
-// and the key at fault.
-Prepared prepare(const Job& job);
-// Decides which nodes there are when the job leaves that to the planner (servers = "auto"), so that
-// the job then says what runs. Changes nothing when nothing is left open.
-void settle(Job& job, const Architecture& architecture, size_t samples);
-// Throws ConfigError, with the numbers, when a worker needs more memory than the nodes of a virtual
-// cluster have.
-void validate_memory(const Job& job, const Architecture& architecture, size_t samples);
 
 // A setting as documented. `table` is empty for those outside of any.
 struct Setting {

@@ -11,9 +11,10 @@
 #include "fabric/process/process_fabric.h"
 #include "jobs/briefing.h"
 #include "jobs/participant.h"
+#include "jobs/plan_json.h"
 #include "jobs/plugins.h"
-#include "jobs/predict_cost.h"
 #include "jobs/progress.h"
+#include "jobs/run_record.h"
 
 namespace tutti {
 namespace {
@@ -21,29 +22,27 @@ namespace {
 // What a node elsewhere holds in place of its launcher's memory.
 struct Part {
   Briefing briefing;
-  Prepared prepared;
+  Resolved resolved;
   std::optional<Stage> stage;
 };
 
 std::unique_ptr<Part> prepare_part(const std::string& text, const std::string& data_dir) {
   Briefing briefing = read_briefing(text, data_dir);
-  Prepared prepared = prepare(briefing.job);
-  if (fingerprint(prepared.data) != briefing.data_fingerprint)
+  Resolved resolved = resolve(briefing.job);
+  if (fingerprint(resolved.data) != briefing.data_fingerprint)
     throw DataError(
         "the data here is not the launcher's: other samples, sizes or splits; give the same files, "
         "with --data-dir if they lie elsewhere");
-  auto part = std::make_unique<Part>(Part{std::move(briefing), std::move(prepared), {}});
-  const Job& job = part->briefing.job;
-  part->stage.emplace(Stage{
-      .job = job,
-      .data = part->prepared.data,
-      .architecture = part->prepared.architecture,
-      .make_model =
-          load_models(part->prepared.architecture, static_cast<int>(most_threads(job.cluster))),
-      .folder = "",
-      .progress = ProgressStyle::kNone,
-      .total_steps = predicted_steps(job, part->prepared.data),
-      .predicted_memory_bytes = predicted_memory_bytes(job, part->prepared.architecture)});
+  if (json_text(to_json(resolved.plan)) != briefing.plan)
+    throw ConfigError("",
+                      "this node would plan the job in another way than its launcher; use the "
+                      "same build of tutti on every machine");
+  auto part = std::make_unique<Part>(Part{std::move(briefing), std::move(resolved), {}});
+  const int threads = static_cast<int>(most_threads(part->resolved.job.cluster));
+  part->stage.emplace(Stage{.resolved = part->resolved,
+                            .make_model = load_models(part->resolved.architecture, threads),
+                            .folder = "",
+                            .progress = ProgressStyle::kNone});
   return part;
 }
 

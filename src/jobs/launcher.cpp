@@ -11,14 +11,15 @@
 #include <utility>
 
 #include "core/error.h"
+#include "fabric/capabilities.h"
 #include "fabric/outcome.h"
 #include "jobs/batch_losses.h"
 #include "jobs/briefing.h"
 #include "jobs/data_file.h"
 #include "jobs/energy.h"
 #include "jobs/participant.h"
+#include "jobs/plan_json.h"
 #include "jobs/plugins.h"
-#include "jobs/predict_cost.h"
 #include "jobs/run_energy.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_quality.h"
@@ -50,10 +51,9 @@ void note_late(std::vector<NodeOutcome>& outcomes, const std::vector<std::string
 // The one reason to name when nodes ended in different ways. A node that diverged takes its peers
 // with it, and a lost node makes the others fail: the cause comes before its consequences. Where
 // the strategy goes on without lost nodes, they are only noted.
-void judge(RunRecord& record, const Job& job) {
+void judge(RunRecord& record, const Plan& plan) {
   record.status = "done";
-  const std::vector<std::string> roles = job.strategy->roles(job.cluster);
-  note_late(record.outcomes, roles);
+  note_late(record.outcomes, plan.roles());
   const bool somebody_done =
       std::any_of(record.outcomes.begin(), record.outcomes.end(),
                   [](const NodeOutcome& o) { return o.kind == NodeOutcome::Kind::kDone; });
@@ -61,8 +61,7 @@ void judge(RunRecord& record, const Job& job) {
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank) {
       const NodeOutcome& outcome = record.outcomes[rank];
       if (!matches(outcome)) continue;
-      if (outcome.kind == NodeOutcome::Kind::kLost && somebody_done &&
-          job.strategy->goes_on_without(roles[rank], static_cast<Rank>(rank)))
+      if (outcome.kind == NodeOutcome::Kind::kLost && somebody_done && plan.nodes[rank].may_be_lost)
         continue;
       record.error = outcome.error.empty() ? fmt::format("rank {} was lost", rank) : outcome.error;
       record.exit_code = outcome.exit_code;
@@ -88,10 +87,11 @@ void judge(RunRecord& record, const Job& job) {
   }
 }
 
-Recruiting recruit(Job& job, const Data& data) {
+Recruiting recruit(const Resolved& resolved) {
+  const Job& job = resolved.job;
   if (job.cluster.remote == 0) return {};
   const int64_t count = job.cluster.remote;
-  return {make_briefing(job, data),
+  return {make_briefing(resolved),
           [count](const std::string& address, const std::string& token) {
             tell(fmt::format(
                 "tutti: waiting for {} to join; run on each machine:\n"
@@ -161,51 +161,36 @@ struct Setting {
 
 // All that takes time before the first node is there. Throws InterruptedError between its parts,
 // which do not look at `stop` themselves.
-Setting set_up(Job& job, const Prepared& prepared, const std::vector<std::string>& roles,
-               const LaunchOptions& options, const std::string& folder, const Resumed& resumed,
+Setting set_up(const Resolved& resolved, const LaunchOptions& options, const std::string& folder,
                double data_s, const std::atomic<bool>& stop) {
-  const auto& [data, architecture] = prepared;
+  const ClusterConfig& cluster = resolved.job.cluster;
   leave_if(stop);
+  // All simulated nodes share a process.
+  const int threads =
+      capabilities_of(cluster).declared_hosts ? 1 : static_cast<int>(most_threads(cluster));
   const MakeModel make_model =
-      job.cluster.cost_only
-          ? nullptr
-          : load_models(architecture, job.cluster.fabric == "virtual"
-                                          ? 1
-                                          : static_cast<int>(most_threads(job.cluster)));
+      cluster.cost_only ? nullptr : load_models(resolved.architecture, threads);
   leave_if(stop);
-  const int64_t total_steps = predicted_steps(job, data);
-  const int64_t total_samples = predicted_samples(job, data);
+  const Recruiting recruiting = recruit(resolved);
   leave_if(stop);
-  const double memory_bytes = predicted_memory_bytes(job, architecture, data.splits.train.size());
-  leave_if(stop);
-  const std::vector<double> memory_by_node =
-      predicted_memory_by_node(job, architecture, data.splits.train.size());
-  const Recruiting recruiting = recruit(job, data);
-  leave_if(stop);
-  return {Stage{.job = job,
-                .data = data,
-                .architecture = architecture,
+  return {Stage{.resolved = resolved,
                 .make_model = make_model,
                 .folder = folder,
                 .progress = options.progress,
-                .total_steps = total_steps,
-                .total_samples = total_samples,
-                .resumed = resumed,
-                .data_s = data_s,
-                .predicted_memory_bytes = memory_bytes,
-                .memory_by_node = memory_by_node},
-          make_fabric(job.cluster, roles, job.task.seed, recruiting)};
+                .data_s = data_s},
+          make_fabric(cluster, resolved.plan.roles(), resolved.job.task.seed, recruiting)};
 }
 
 // Runs every node; the outcomes are those of an interrupted run if it does not come to that.
-void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const LaunchOptions& options,
+void run_nodes(RunRecord& record, const Resolved& resolved, const LaunchOptions& options,
                const std::atomic<bool>& stop) {
-  const std::vector<std::string> roles = job.strategy->roles(job.cluster);
+  const Job& job = resolved.job;
+  const std::vector<std::string> roles = resolved.plan.roles();
   const auto start = std::chrono::steady_clock::now();
   std::optional<Setting> setting;
   try {
-    setting.emplace(set_up(job, prepared, roles, options, record.folder, record.resumed,
-                           record.virtual_clock ? 0 : record.data_s, stop));
+    setting.emplace(
+        set_up(resolved, options, record.folder, record.virtual_clock ? 0 : record.data_s, stop));
   } catch (const InterruptedError&) {
     record.outcomes = nothing_started(roles.size());
   }
@@ -218,7 +203,7 @@ void run_nodes(RunRecord& record, Job& job, const Prepared& prepared, const Laun
   }
   collect_reports(record, roles);
   record.startup_s = load_s + figures.startup_s;
-  judge(record, job);
+  judge(record, resolved.plan);
   judge_quality(record, job);
   add_energy(record, job, figures);
   add_footprint(record, job);
@@ -235,40 +220,37 @@ double own_cpu_seconds() {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-RunRecord run(Job& job, const Prepared& prepared, const Reading& reading,
-              const LaunchOptions& options, const std::atomic<bool>& stop) {
+RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOptions& options,
+              const std::atomic<bool>& stop) {
+  const auto& [job, data, architecture, plan] = resolved;
   RunRecord record;
   record.data_s = reading.seconds;
   record.data_cpu_s = reading.cpu_s;
   record.data_joules = reading.joules;
   record.virtual_clock = job.cluster.fabric == "virtual";
-  record.plan =
-      job.strategy->plan_in_words({job.task, job.cluster, job.optimizer, prepared.architecture,
-                                   prepared.data.splits.train.size()});
-  if (record.virtual_clock)
-    record.machines = hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster)));
-  record.metric = prepared.architecture.classification ? "accuracy" : "mse";
-  record.higher_is_better = prepared.architecture.classification;
+  record.plan = plan.in_words;
+  if (record.virtual_clock) record.machines = hosts_of(job.cluster, std::ssize(plan.nodes));
+  record.metric = architecture.classification ? "accuracy" : "mse";
+  record.higher_is_better = architecture.classification;
   if (record.higher_is_better)
-    record.chance = 1 / static_cast<double>(std::max<int64_t>(1, prepared.data.dataset->classes()));
-  record.validation_samples = prepared.data.splits.validation.size();
-  record.unscaled = prepared.data.spread && !prepared.data.spread->standardised;
-  // A run that cannot be resumed must fail before its folder is created.
-  record.resumed = job.strategy->resumed(
-      {job.task, job.cluster, job.optimizer, prepared.architecture}, prepared.data);
+    record.chance = 1 / static_cast<double>(std::max<int64_t>(1, data.dataset->classes()));
+  record.validation_samples = data.splits.validation.size();
+  record.unscaled = data.spread && !data.spread->standardised;
+  record.resumed = plan.resumed;
   RunFolder folder;  // locked until the record is written
   if (options.keep_files) {
     folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
     record.folder = folder.path;
     write_file(record.folder + "/job.toml", resolved_toml(job));
+    write_file(record.folder + "/plan.json", json_text(to_json(plan), 2) + "\n");
   }
   const auto start = std::chrono::steady_clock::now();
   // The identity is computed after the clock of reading stopped: only the record needs it.
-  if (options.keep_files) record.task = json_text(task_identity(job, prepared));
+  if (options.keep_files) record.task = json_text(task_identity(job, resolved));
   // The data is described for predictions. A run with cost_only has no parameters to predict with.
   if (options.keep_files && !job.cluster.cost_only)
-    save_run_data(record.folder, run_data(job, prepared, record.task));
-  run_nodes(record, job, prepared, options, stop);
+    save_run_data(record.folder, run_data(job, resolved, record.task));
+  run_nodes(record, resolved, options, stop);
   record.wall_s = reading.seconds + seconds_since(start);
   if (!options.keep_files) return record;
   try {
@@ -288,23 +270,22 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   const auto start = std::chrono::steady_clock::now();
   const double cpu_before_s = own_cpu_seconds();
   leave_if(stop);
-  const Prepared prepared = prepare(job);
+  const Resolved resolved = resolve(job);
+  job = resolved.job;
   leave_if(stop);
-  settle(job, prepared.architecture, prepared.data.splits.train.size());
-  validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
+  require_memory(job, resolved.plan);
   leave_if(stop);
   if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive)
-    if (const std::string text = features_text(prepared.data); !text.empty())
+    if (const std::string text = features_text(resolved.data); !text.empty())
       tell(fmt::format("features: {}\n", text));
   counters.sample();
   const Reading reading{seconds_since(start), own_cpu_seconds() - cpu_before_s, counters.joules()};
-  return run(job, prepared, reading, options, stop);
+  return run(resolved, reading, options, stop);
 }
 
-RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
+RunRecord launch(const Resolved& resolved, const LaunchOptions& options,
                  const std::atomic<bool>& stop) {
-  settle(job, prepared.architecture, prepared.data.splits.train.size());
-  return run(job, prepared, {}, options, stop);
+  return run(resolved, {}, options, stop);
 }
 
 }  // namespace tutti

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <string>
 
-#include "jobs/job.h"
 #include "jobs/progress.h"
+#include "jobs/resolve.h"
 #include "jobs/run_record.h"
 
 namespace tutti {
@@ -17,11 +17,12 @@ struct LaunchOptions {
 };
 
 // Throws ConfigError, DataError or, when `stop` was raised, InterruptedError before the run folder
-// is made; afterwards every end is a record, also one that comes before anything was started.
+// is made; afterwards every end is a record, also one that comes before anything was started. The
+// job then has what the planner decided.
 RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>& stop);
 
-// The same with data that was read before: for many runs of one task.
-RunRecord launch(Job& job, const Prepared& prepared, const LaunchOptions& options,
+// The same of a job that is resolved: for many runs on one data set.
+RunRecord launch(const Resolved& resolved, const LaunchOptions& options,
                  const std::atomic<bool>& stop);
 
 }  // namespace tutti

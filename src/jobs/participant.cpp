@@ -23,6 +23,7 @@
 #include "models/sparse_model.h"
 #include "models/stage.h"
 #include "strategies/compute.h"
+#include "strategies/windows.h"
 
 namespace tutti {
 namespace {
@@ -41,15 +42,16 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<double>(usage.ru_maxrss) * 1024;
   }
-  const auto place = static_cast<size_t>(rank);
-  return place < stage.memory_by_node.size() ? stage.memory_by_node[place]
-                                             : stage.predicted_memory_bytes;
+  return stage.resolved.plan.nodes[static_cast<size_t>(rank)].memory_bytes;
 }
 
 class Participant {
  public:
   Participant(const Stage& stage, Node& node)
       : stage_(stage),
+        job_(stage.resolved.job),
+        plan_(stage.resolved.plan),
+        architecture_(stage.resolved.architecture),
         node_(node),
         watch_(node.clock()),
         started_s_(node.clock().now()),
@@ -59,8 +61,10 @@ class Participant {
       log_ = Log([path = fmt::format("{}/node-{}.log", stage.folder, rank)](
                      std::string_view line) { append_to_file(path, line); },
                  [this] { return node_.clock().now(); });
-    for (Rank worker = 0; worker < stage.job.cluster.workers; ++worker) members_.push_back(worker);
-    if (rank == 0) diary_.emplace(stage, stage.architecture.classification ? "accuracy" : "mse");
+    for (Rank worker = 0; worker < stage.resolved.plan.workers; ++worker)
+      members_.push_back(worker);
+    if (rank == plan_.recorder)
+      diary_.emplace(stage, architecture_.classification ? "accuracy" : "mse");
     if (rank == 0 && !node.clock().simulated()) counters_.emplace();
     recorder_ = Recorder(
         [this](const StepRow& row) {
@@ -102,20 +106,19 @@ class Participant {
   }
 
   void train() {
-    const Job& job = stage_.job;
-    const size_t count = stage_.architecture.parameter_count;
+    const size_t count = architecture_.parameter_count;
     log_.info(fmt::format("rank {} of {}, {}, {} parameters", node_.endpoint().rank(),
                           node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
                           count));
     parameters_ = Buffer<float>(spreads_rows() ? 0 : count);
-    const SharedMemory shared = job.strategy->share(node_, plan(), log_);
+    const SharedMemory shared = open_windows(node_, plan_, log_);
     if (shared.gradients.empty()) gradients_ = Buffer<float>(parameters_.size());
     const std::span<float> gradients =
         shared.gradients.empty() ? gradients_.span() : shared.gradients;
     const bool arithmetic = !node_.clock().cost_only();
     if (arithmetic && !spreads_rows()) initialise_own();
     model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
-        stage_.architecture, {parameters_.span(), gradients}, {job.task.seed, real_threads()});
+        architecture_, {parameters_.span(), gradients}, {job_.task.seed, real_threads()});
     report_.reference_flops = reference_flops();
     busy_before_s_ = node_.clock().busy_s();
     watch_ = Stopwatch(node_.clock());
@@ -124,8 +127,8 @@ class Participant {
     if (counters_) counters_->sample();
     joules_before_ = counters_ ? counters_->joules() : 0;
     context_.emplace(make_context(shared.window));
-    job.strategy->run(*context_);
-    members_ = context_->members;
+    trained_ = job_.strategy->run(*context_);
+    members_ = trained_.members;
     note_totals();
     trained_s_ = watch_.since_s();
     // The last update may have gone too far, and nobody computes with it where there is no test.
@@ -136,41 +139,40 @@ class Participant {
   }
 
   // Servers make the rows of a sparse model as they are touched; a worker's model holds some.
-  bool spreads_rows() const {
-    return stage_.architecture.row_width > 0 && stage_.job.strategy->spreads_rows();
-  }
+  bool spreads_rows() const { return architecture_.row_width > 0 && plan_.rows == RowUse::kSpread; }
 
   std::span<const uint64_t> held_keys() const {
     const auto* const sparse = dynamic_cast<const SparseModel*>(model_.get());
-    if (!sparse || sparse->held().size() == stage_.architecture.rows()) return {};
+    if (!sparse || sparse->held().size() == architecture_.rows()) return {};
     return sparse->held();
   }
 
   void save() const {
     const std::string path = stage_.folder + "/parameters.safetensors";
     if (const auto keys = held_keys(); !keys.empty())
-      save_rows(path, stage_.architecture, keys, model_->parameters());
+      save_rows(path, architecture_, keys, model_->parameters());
     else
-      save_parameters(path, stage_.architecture, model_->parameters());
-    if (const std::string name = stage_.job.strategy->keeps(); !name.empty())
-      save_attachment(fmt::format("{}/{}.safetensors", stage_.folder, name), context_->attachment);
+      save_parameters(path, architecture_, model_->parameters());
+    if (!plan_.keeps.empty())
+      save_attachment(fmt::format("{}/{}.safetensors", stage_.folder, plan_.keeps),
+                      trained_.attachment);
   }
 
   // Where a node has some of the layers alone, the memory of the others is not touched.
   void initialise_own() {
-    const Architecture& whole = stage_.architecture;
-    if (has_all_layers()) return initialise(whole, stage_.job.task.seed, parameters_.span());
-    for (const Range layers : stage_.job.strategy->layers_of(plan(), node_.endpoint().rank())) {
+    const Architecture& whole = architecture_;
+    if (has_all_layers()) return initialise(whole, job_.task.seed, parameters_.span());
+    for (const Range layers : own().layers) {
       const Architecture part = stage_of(whole, layers);
-      initialise(part, stage_.job.task.seed,
+      initialise(part, job_.task.seed,
                  parameters_.span().subspan(part.place.value, part.parameter_count));
     }
   }
 
   bool has_all_layers() const {
     if (!is_worker()) return true;
-    const auto layers = stage_.job.strategy->layers_of(plan(), node_.endpoint().rank());
-    return layers.size() == 1 && layers[0].size() == stage_.architecture.layers.size();
+    const std::vector<Range>& layers = own().layers;
+    return layers.size() == 1 && layers[0].size() == architecture_.layers.size();
   }
 
   // Once trained, those that are still members have agreed on all of them.
@@ -180,15 +182,8 @@ class Participant {
     return std::find(members_.begin(), members_.end(), node_.endpoint().rank()) != members_.end();
   }
 
-  Plan plan() const {
-    const Job& job = stage_.job;
-    return {job.task, job.cluster, job.optimizer, stage_.architecture};
-  }
-
   // Others may hold a part of the parameters, or none.
-  bool is_worker() const {
-    return node_.endpoint().rank() < static_cast<Rank>(stage_.job.cluster.workers);
-  }
+  bool is_worker() const { return node_.endpoint().rank() < plan_.workers; }
 
   // Of those that are left.
   bool is_first_worker() const {
@@ -200,12 +195,12 @@ class Participant {
   // All simulated nodes share a process: how many threads one has is a matter of its speed.
   int real_threads() const {
     if (node_.clock().simulated()) return 1;
-    return static_cast<int>(threads_of(stage_.job.cluster, node_.endpoint().rank()));
+    return static_cast<int>(threads_of(job_.cluster, node_.endpoint().rank()));
   }
 
   double reference_flops() const {
     if (!node_.clock().simulated()) return measure_reference_flops();
-    const ClusterConfig& cluster = stage_.job.cluster;
+    const ClusterConfig& cluster = job_.cluster;
     return cluster.speed_flops * speed_factor_of(cluster, node_.endpoint().rank());
   }
 
@@ -222,38 +217,20 @@ class Participant {
   }
 
   Context make_context(Window* window) {
-    return Context{node_,
-                   stage_.job.task,
-                   stage_.job.cluster,
-                   stage_.job.optimizer,
-                   stage_.data,
-                   *model_,
-                   window,
-                   watch_,
-                   recorder_,
-                   log_,
-                   members_,
-                   stage_.folder};
+    return Context{
+        node_,  plan_,  job_.task, job_.cluster, job_.optimizer, stage_.resolved.data, *model_,
+        window, watch_, recorder_, log_,         members_,       stage_.folder};
   }
 
   // The final quality, on samples that nothing was chosen by. Not part of the training time, nor of
   // its traffic.
   void measure_test() {
-    if (stage_.data.splits.test.empty() || !is_worker()) return;
-    if (context_->test) return measure_test_by_strategy();
+    if (stage_.resolved.data.splits.test.empty() || !is_worker()) return;
+    if (trained_.test) return measure_test_by_strategy();
     Recorder unused;
     Stopwatch untimed(node_.clock());
-    Context context{node_,
-                    stage_.job.task,
-                    stage_.job.cluster,
-                    stage_.job.optimizer,
-                    stage_.data,
-                    *model_,
-                    nullptr,
-                    untimed,
-                    unused,
-                    log_,
-                    members_};
+    Context context{node_,   plan_,   job_.task, job_.cluster, job_.optimizer, stage_.resolved.data,
+                    *model_, nullptr, untimed,   unused,       log_,           members_};
     // The only one of its part: asynchronous workers have not taken the same number of steps.
     const double quality = test_quality(context, Tag(Purpose::kEvaluation, 0, kTestPart));
     if (!std::isnan(quality)) report_.test_quality = quality;
@@ -261,22 +238,22 @@ class Participant {
 
   void measure_test_by_strategy() {
     const Stopwatch trained = watch_;
-    const double quality = context_->test();
+    const double quality = trained_.test();
     watch_ = trained;
     if (!std::isnan(quality)) report_.test_quality = quality;
   }
 
   // Together, or where the others go on without a lost node, by the first of them.
   double test_quality(Context& context, Tag tag) {
-    const std::span<const uint32_t> samples = stage_.data.splits.test;
+    const std::span<const uint32_t> samples = stage_.resolved.data.splits.test;
     try {
       // A strategy that took lost nodes out of the members goes on waiting for the others.
-      if (members_.size() == static_cast<size_t>(stage_.job.cluster.workers))
+      if (members_.size() == static_cast<size_t>(plan_.workers))
         node_.membership().end_waits_on_any_loss(true);
       return evaluate_together(context, samples, tag).quality;
     } catch (const FabricError& error) {
       if (error.kind() != FabricError::Kind::kPeerLost || error.peer() == kAnyRank ||
-          !stage_.job.strategy->goes_on_without(node_.endpoint().role(error.peer()), error.peer()))
+          !plan_.nodes[static_cast<size_t>(error.peer())].may_be_lost)
         throw;
       log_.warn(error.what());
     }
@@ -314,8 +291,8 @@ class Participant {
   // The launcher computes the losses of whole batches from these. A restarted node is left out,
   // because it counts its steps anew.
   void note_losses() {
-    if (!is_worker() || stage_.job.cluster.workers == 1 || node_.clock().cost_only()) return;
-    if (stage_.job.strategy->taxonomy().timing != "synchronous") return;
+    if (!is_worker() || plan_.workers == 1 || node_.clock().cost_only()) return;
+    if (plan_.taxonomy.timing != "synchronous") return;
     if (node_.membership().incarnation(node_.endpoint().rank()) > 0) return;
     for (const StepRow& row : recorder_.steps()) {
       report_.losses.push_back(row.loss);
@@ -342,7 +319,7 @@ class Participant {
     if (!knows_parameters()) return;
     const std::span<const uint64_t> keys = held_keys();
     report_.parameters_sha256 = keys.empty()
-                                    ? parameters_sha256(stage_.architecture, model_->parameters())
+                                    ? parameters_sha256(architecture_, model_->parameters())
                                     : rows_sha256(keys, model_->parameters());
   }
 
@@ -354,14 +331,19 @@ class Participant {
       return std::make_exception_ptr(FabricError(
           error.kind(), error.peer(),
           fmt::format("rank {} at step {}: {}", node_.endpoint().rank(),
-                      static_cast<size_t>(stage_.resumed.steps) + recorder_.steps().size() + 1,
+                      static_cast<size_t>(plan_.resumed.steps) + recorder_.steps().size() + 1,
                       error.what())));
     } catch (...) {
       return std::current_exception();
     }
   }
 
+  const NodePlan& own() const { return plan_.nodes[static_cast<size_t>(node_.endpoint().rank())]; }
+
   const Stage& stage_;
+  const Job& job_;
+  const Plan& plan_;
+  const Architecture& architecture_;
   Node& node_;
   Stopwatch watch_;
   double started_s_;
@@ -379,6 +361,7 @@ class Participant {
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
   std::optional<Context> context_;  // refers to all of the above
+  NodeResult trained_;              // may refer to the context
 };
 
 }  // namespace
@@ -390,7 +373,8 @@ std::string participate(const Stage& stage, Node& node) {
     throw Error(fmt::format(
         "rank {}: out of memory; {} were expected for each worker. Use a smaller task.model or "
         "task.global_batch, fewer cluster.workers, or raise the limit (ulimit -v)",
-        node.endpoint().rank(), human_quantity(stage.predicted_memory_bytes, Unit::kBytes)));
+        node.endpoint().rank(),
+        human_quantity(stage.resolved.plan.most_memory_bytes(), Unit::kBytes)));
   }
 }
 

@@ -5,26 +5,19 @@
 #include <vector>
 
 #include "fabric/node.h"
-#include "jobs/job.h"
 #include "jobs/progress.h"
+#include "jobs/resolve.h"
 #include "models/model.h"
 
 namespace tutti {
 
 // What every node shares, prepared by the launcher before the nodes start.
 struct Stage {
-  const Job& job;
-  const Data& data;
-  const Architecture& architecture;
+  const Resolved& resolved;
   MakeModel make_model;
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
-  int64_t total_steps = 0;
-  int64_t total_samples = 0;  // 0: not known
-  Resumed resumed = {};       // what an earlier run has done
-  double data_s = 0;          // of reading, if it counts as training time
-  double predicted_memory_bytes = 0;        // of the worker that needs most
-  std::vector<double> memory_by_node = {};  // what simulated nodes report as used
+  double data_s = 0;  // of reading, if it counts as training time
 };
 
 // Returns the node's report as text. A run that ends early throws PartialResult with the report of

@@ -106,7 +106,8 @@ class TomlWriter : public Visitor {
 
 }  // namespace
 
-std::string resolved_toml(Job& job) {
+std::string resolved_toml(const Job& given) {
+  Job job = given;  // visitors need mutable objects
   TomlWriter writer;
   visit(writer, job);
   if (!job.compare.empty())

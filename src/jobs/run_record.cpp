@@ -118,7 +118,7 @@ std::vector<int> lost_nodes(const RunRecord& record) {
   return lost;
 }
 
-json to_json(const RunRecord& record, Job& job) {
+json to_json(const RunRecord& record, const Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const Taxonomy taxonomy = job.strategy->taxonomy();
   const Freshness fresh = freshness_of_all(record.nodes);
@@ -191,7 +191,7 @@ std::string json_text(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-std::string summary(const RunRecord& record, Job& job) {
+std::string summary(const RunRecord& record, const Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const char* clock = record.virtual_clock ? "virtual" : "wall";
   std::string text;

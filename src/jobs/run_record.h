@@ -38,8 +38,8 @@ struct RunRecord {
   double startup_s = 0;
   double data_s = 0;  // reading the data: part of the training time on real fabrics
   double data_cpu_s = 0, data_joules = 0;  // of reading; joules if measured
-  double wall_s = 0;  // that the run took here, whatever its clock
-  double joules = 0;  // the sum of the parts
+  double wall_s = 0;                       // that the run took here, whatever its clock
+  double joules = 0;                       // the sum of the parts
   std::string energy_method;
   std::vector<EnergyPart> energy_parts;
   Figure co2e;                    // grams
@@ -56,11 +56,11 @@ std::vector<int> lost_nodes(const RunRecord& record);
 // last node ends.
 double total_seconds(const RunRecord& record);
 
-nlohmann::json to_json(const RunRecord& record, Job& job);
+nlohmann::json to_json(const RunRecord& record, const Job& job);
 // As text, whatever is in it: a path need not be UTF-8, JSON must.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 
 // For people, a few lines.
-std::string summary(const RunRecord& record, Job& job);
+std::string summary(const RunRecord& record, const Job& job);
 
 }  // namespace tutti

@@ -38,13 +38,13 @@ std::string optimizer_family(const std::string& kind) {
   return kind == "momentum" || kind == "nesterov" ? "sgd" : kind;
 }
 
-json task_identity(const Job& job, const Prepared& prepared) {
-  json task = {{"data", data_of(job, prepared.data)},
-               {"split", split_fingerprint(prepared.data.splits)},
+json task_identity(const Job& job, const Resolved& resolved) {
+  json task = {{"data", data_of(job, resolved.data)},
+               {"split", split_fingerprint(resolved.data.splits)},
                {"model", text_fingerprint(table_of(job, "task.model"))},
                {"optimizer", optimizer_family(job.optimizer.kind)},
                {"global_batch", job.task.global_batch},
-               {"metric", prepared.architecture.classification ? "accuracy" : "mse"},
+               {"metric", resolved.architecture.classification ? "accuracy" : "mse"},
                {"target", job.task.target > 0 ? json(job.task.target) : json()}};
   task["fingerprint"] = text_fingerprint(task.dump());
   return task;

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "jobs/job.h"
+#include "jobs/resolve.h"
 
 namespace tutti {
 
@@ -15,7 +15,7 @@ std::string optimizer_family(const std::string& kind);
 
 // Returns {"fingerprint", "data", "split", "model", "optimizer", "global_batch", "metric",
 // "target"}. Synthetic data differs for every seed of a task, so its settings stand for it.
-nlohmann::json task_identity(const Job& job, const Prepared& prepared);
+nlohmann::json task_identity(const Job& job, const Resolved& resolved);
 
 // Returns the parts in which two tasks differ, as "target 0.8 (there 0.9)". Empty when there are
 // none, or when one record comes from an older version and does not say.

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/shallow_json.h"
 #include "jobs/progress.h"
+#include "jobs/resolve.h"
 #include "jobs/run_folder.h"
 
 namespace tutti {
@@ -79,9 +80,7 @@ void describe_by_training_data(TrainedRun& run) {
 
 Architecture architecture_of(const TrainedRun& run) {
   const ModelConfig& model = run.job.task.model;
-  const Architecture plain = make_architecture(model, run.data.sample_shape, run.data.classes);
-  Architecture result =
-      run.job.strategy->arrange({run.job.task, run.job.cluster, run.job.optimizer, plain});
+  Architecture result = trained_architecture(run.job, run.data);
   if (result.positions != run.data.answers_per_sample)
     throw DataError(
         fmt::format("{}: model {} makes {} predictions for a sample, but the data has "

@@ -8,6 +8,7 @@
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
 #include "core/error.h"
+#include "fabric/capabilities.h"
 #include "models/stage.h"
 #include "strategies/balance.h"
 #include "strategies/synchronous.h"
@@ -123,7 +124,47 @@ class AllReduceStrategy : public Strategy {
             "a worker's share of each batch follows how fast it was in the last steps");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  Taxonomy taxonomy() const override {
+    return {.structure = "peer-to-peer",
+            .parallelism = "data",
+            .optimisation = "centralised",
+            .timing = "synchronous",
+            .pattern = topology(config_.topology).pattern,
+            .data = "shares of each batch",
+            .stragglers = config_.balance ? "get smaller shares" : "everybody waits",
+            .communication = "sums of gradients",
+            .computation = "a share of the batch"};
+  }
+
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    validate(input.task, input.cluster);
+    plan.equivalence = synchronous_class(input.task);
+    plan.settling_steps = config_.balance ? Balance::kSettlingSteps : 0;
+    const std::vector<StepCost> costs = step_costs(input);
+    const AtLargestBatch largest(input);
+    const double bytes =
+        worker_memory(largest.input(), costs[0].extra_memory) + balanced_memory(largest.input());
+    for (size_t rank = 0; rank < costs.size(); ++rank) {
+      set_traffic(plan.nodes[rank], costs[rank]);
+      plan.nodes[rank].memory_bytes = bytes;
+      plan.nodes[rank].window_bytes = window_bytes(input);
+    }
+    if (config_.topology == "direct") {
+      plan.sharing = Sharing::kGradients;
+      plan.gradients_shared = true;
+    }
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    BucketExchange exchange(context, config_);
+    train_synchronously(context, exchange, config_.balance);
+    return {context.members};
+  }
+
+ private:
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     if (config_.balance && task.partition != "global")
       throw ConfigError(
           "strategy.balance",
@@ -136,7 +177,7 @@ class AllReduceStrategy : public Strategy {
       throw ConfigError("strategy.topology",
                         "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "
                         "set cluster.racks to 2 or more, or choose another topology");
-    if (config_.topology == "direct" && cluster.fabric == "virtual" &&
+    if (config_.topology == "direct" && capabilities_of(cluster).declared_hosts &&
         cluster.nodes_per_host < cluster.workers)
       throw ConfigError(
           "strategy.topology",
@@ -155,72 +196,58 @@ class AllReduceStrategy : public Strategy {
       throw ConfigError("strategy.bucket", "strategy.bucket must be at least 4 B");
   }
 
-  Taxonomy taxonomy() const override {
-    return {"peer-to-peer", "data", "centralised", "synchronous",
-            topology(config_.topology).pattern};
-  }
-
-  size_t window_bytes(const Plan& plan) const override {
+  size_t window_bytes(const PlanInput& input) const {
     if (config_.topology != "direct") return 0;
-    const size_t count = plan.architecture.parameter_count;
+    const size_t count = input.architecture.parameter_count;
     return BucketExchange::exact_offset(count) +
-           (plan.task.deterministic ? count * sizeof(ExactSum) : 0);
+           (input.task.deterministic ? count * sizeof(ExactSum) : 0);
   }
 
-  std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
-
-  int64_t settling_steps() const override { return config_.balance ? Balance::kSettlingSteps : 0; }
-
-  // Lanes are computed one at a time, so there nobody needs more room than others.
-  double memory_bytes(const Plan& plan) const override {
-    const double equal = Strategy::memory_bytes(plan);
-    if (!config_.balance || plan.task.deterministic) return equal;
-    const auto batch = static_cast<double>(plan.task.global_batch);
-    const double more = std::ceil(Balance::most_samples(plan) - 1e-6) -
-                        std::ceil(batch / static_cast<double>(plan.cluster.workers));
-    return equal + more * (plan.architecture.activation_bytes() + slope_bytes(plan.architecture));
+  // What the fastest worker needs for its larger share. Lanes are computed one at a time, so there
+  // nobody needs more room than others.
+  double balanced_memory(const PlanInput& input) const {
+    if (!config_.balance || input.task.deterministic) return 0;
+    const auto batch = static_cast<double>(input.task.global_batch);
+    const double more = std::ceil(Balance::most_samples(input) - 1e-6) -
+                        std::ceil(batch / static_cast<double>(input.cluster.workers));
+    return more * (input.architecture.activation_bytes() + slope_bytes(input.architecture));
   }
 
-  StepCost step_cost(const Plan& plan) const override {
-    StepCost most;
-    const size_t element = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
-    const size_t count = plan.architecture.parameter_count;
+  // The cost of each worker.
+  std::vector<StepCost> step_costs(const PlanInput& input) const {
+    std::vector<StepCost> costs(static_cast<size_t>(input.cluster.workers));
+    double extra = 0;
+    const size_t element = input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    const size_t count = input.architecture.parameter_count;
     const TopologyEntry& entry = topology(config_.topology);
-    const auto buckets = plan.task.deterministic
+    const auto buckets = input.task.deterministic
                              ? std::vector<Range>{{0, count}}
-                             : make_buckets(plan.architecture, config_.bucket_bytes);
+                             : make_buckets(input.architecture, config_.bucket_bytes);
     if (entry.rounds) {
-      const Group everyone = make_group(plan.cluster, 0);
+      const Group everyone = make_group(input.cluster, 0);
       for (size_t node = 0; node < everyone.size(); ++node) {
         Group group = everyone;
         group.index = node;
-        StepCost cost;
+        StepCost& cost = costs[node];
         for (const Range bucket : buckets) {
           const Volume volume = volume_sent(entry.rounds(group, bucket.size()));
           cost.bytes_sent += static_cast<double>(volume.elements * element);
           cost.messages += static_cast<double>(volume.messages);
         }
-        if (cost.bytes_sent > most.bytes_sent) most = cost;
       }
       // What arrives waits in a scratch buffer until it is added.
       const double senders =
           config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
-      const bool one_host = plan.cluster.fabric == "process" && plan.cluster.remote == 0;
+      const bool one_host = capabilities_of(input.cluster).one_machine;
       const size_t limit = one_host ? most_under_way(everyone.size()) : SIZE_MAX;
       for (const Range bucket : buckets)
-        most.extra_memory +=
-            senders * static_cast<double>(std::min(bucket.size() * element, limit));
+        extra += senders * static_cast<double>(std::min(bucket.size() * element, limit));
     }
-    if (plan.task.deterministic) most.extra_memory += static_cast<double>(count * element);
-    return most;
+    if (input.task.deterministic) extra += static_cast<double>(count * element);
+    for (StepCost& cost : costs) cost.extra_memory = extra;
+    return costs;
   }
 
-  void run(Context& context) const override {
-    BucketExchange exchange(context, config_);
-    train_synchronously(context, exchange, config_.balance);
-  }
-
- private:
   AllReduceConfig config_;
 };
 

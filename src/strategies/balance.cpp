@@ -37,22 +37,22 @@ Range part_by_shares(size_t count, std::span<const double> shares, size_t index)
 
 // Finds the time in which all workers together finish a batch. Each has a fixed time to begin and a
 // time for each sample, and all take equally long.
-double Balance::most_samples(const Plan& plan) {
-  const ClusterConfig& cluster = plan.cluster;
+double Balance::most_samples(const PlanInput& input) {
+  const ClusterConfig& cluster = input.cluster;
   struct Pace {
     double begin_s, sample_s;
   };
   std::vector<Pace> paces;
-  const auto layers = 2 * static_cast<double>(plan.architecture.layers.size());
+  const auto layers = 2 * static_cast<double>(input.architecture.layers.size());
   for (int64_t node = 0; node < cluster.workers; ++node) {
     double slowness = 1;
     for (const StragglerConfig& straggler : cluster.stragglers)
       if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
         slowness *= straggler.factor;
     paces.push_back({slowness * overhead_of(cluster, node, 1, layers),
-                     slowness * plan.architecture.training_flops() / speed_of(cluster, node)});
+                     slowness * input.architecture.training_flops() / speed_of(cluster, node)});
   }
-  const auto batch = static_cast<double>(plan.task.global_batch);
+  const auto batch = static_cast<double>(input.task.global_batch);
   const auto done_in = [&](const Pace& pace, double step_s) {
     return std::clamp((step_s - pace.begin_s) / pace.sample_s, 1.0, batch);
   };

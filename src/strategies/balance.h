@@ -23,7 +23,7 @@ class Balance {
   static constexpr int64_t kSettlingSteps = 2 * kStepsBetween;
   // Returns how many samples of a batch the fastest worker gets, by the speeds that the cluster
   // declares.
-  static double most_samples(const Plan& plan);
+  static double most_samples(const PlanInput& input);
 
   explicit Balance(Context& context);
 

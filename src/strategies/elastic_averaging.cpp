@@ -182,7 +182,41 @@ class ElasticAveraging : public Strategy {
             "used");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  Taxonomy taxonomy() const override {
+    const bool sync = config_.mode == "sync";
+    return {.structure = sync ? "peer-to-peer" : "client-server",
+            .parallelism = "data",
+            .optimisation = "decentralised",
+            .timing = sync ? "synchronous" : "asynchronous",
+            .pattern = sync ? "ring" : "star",
+            .data = "shares of each batch",
+            .stragglers = sync ? "everybody waits at averages" : "nobody waits",
+            .communication = "parameters, now and then",
+            .computation = "a share of the batch"};
+  }
+
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    validate(input.task, input.cluster);
+    set_workers(plan, input, step_cost(input, 0));
+    for (Rank rank = 1; rank < plan.workers; ++rank) {
+      NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
+      set_traffic(node, step_cost(input, rank));
+      node.may_be_lost = config_.mode == "async";
+    }
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    if (config_.mode == "sync")
+      SynchronousElastic(context, config_).run();
+    else if (joined_from_the_start(context))
+      AsynchronousElastic(context, config_).run();
+    return {context.members};
+  }
+
+ private:
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "elastic_averaging");
     if (config_.moving_rate > 0 && config_.penalty > 0)
       throw ConfigError("strategy.penalty",
@@ -197,38 +231,23 @@ class ElasticAveraging : public Strategy {
     if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
   }
 
-  Taxonomy taxonomy() const override {
-    if (config_.mode == "sync")
-      return {"peer-to-peer", "data", "decentralised", "synchronous", "ring"};
-    return {"client-server", "data", "decentralised", "asynchronous", "star"};
-  }
-
-  bool goes_on_without(std::string_view, Rank lost) const override {
-    return config_.mode == "async" && lost != 0;
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const size_t count = plan.architecture.parameter_count;
+  StepCost step_cost(const PlanInput& input, Rank rank) const {
+    const size_t count = input.architecture.parameter_count;
     const auto bytes = static_cast<double>(count * sizeof(float));
     const auto every = static_cast<double>(config_.sync_every);
     if (config_.mode == "sync") {
-      const StepCost cost = averaging_cost(plan.cluster.workers, count);
+      const StepCost cost = averaging_cost(input.cluster.workers, count);
       return {.bytes_sent = cost.bytes_sent / every,
               .messages = cost.messages / every,
               .extra_memory = 2 * bytes};
     }
-    const auto others = static_cast<double>(plan.cluster.workers - 1);  // rank 0 answers them
-    return {.bytes_sent = others * bytes / every,
-            .messages = others / every,
+    // A request, or as rank 0 the answers to all of them.
+    const double messages = rank == 0 ? static_cast<double>(input.cluster.workers - 1) : 1.0;
+    return {.bytes_sent = messages * bytes / every,
+            .messages = messages / every,
             .extra_memory = 8 * bytes};
   }
 
-  void run(Context& context) const override {
-    if (config_.mode == "sync") return SynchronousElastic(context, config_).run();
-    if (joined_from_the_start(context)) AsynchronousElastic(context, config_).run();
-  }
-
- private:
   ElasticAveragingConfig config_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
+#include "fabric/capabilities.h"
 #include "fabric/exchange.h"
 #include "sparse/row_optimizer.h"
 #include "sparse/row_table.h"
@@ -197,9 +198,41 @@ class Hogwild : public Strategy {
  public:
   void visit(Visitor&) override {}
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  Taxonomy taxonomy() const override {
+    return {.structure = "single node",
+            .parallelism = "data",
+            .optimisation = "centralised",
+            .timing = "asynchronous",
+            .pattern = "shared memory",
+            .data = "shares of each batch",
+            .stragglers = "nobody waits",
+            .communication = "nothing: it writes shared memory",
+            .computation = "a share of the batch"};
+  }
+
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    validate(input.task, input.cluster);
+    const size_t count = input.architecture.parameter_count;
+    const auto bytes = static_cast<double>(count * sizeof(float));
+    set_workers(plan, input, {.extra_memory = 2 * bytes});  // as read, and shared
+    for (NodePlan& node : plan.nodes)
+      node.window_bytes = parameters_offset(count) + lines(count * sizeof(float));
+    plan.sharing = Sharing::kGradients;
+    plan.gradients_shared = true;
+    plan.rows = RowUse::kTouched;
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    HogwildWorker(context).run();
+    return {context.members};
+  }
+
+ private:
+  static void validate(const TaskConfig& task, const ClusterConfig& cluster) {
     refuse_deterministic(task, "hogwild");
-    if (cluster.fabric != "process")
+    if (capabilities_of(cluster).declared_hosts)
       throw ConfigError("cluster.fabric",
                         fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
                                     "same memory at once, which cluster.fabric = \"{}\" does not "
@@ -212,24 +245,6 @@ class Hogwild : public Strategy {
                                     "other hosts; set it to 0, or choose another strategy",
                                     cluster.remote));
   }
-
-  Taxonomy taxonomy() const override {
-    return {"single node", "data", "centralised", "asynchronous", "shared memory"};
-  }
-
-  bool moves_rows() const override { return true; }
-
-  size_t window_bytes(const Plan& plan) const override {
-    const size_t count = plan.architecture.parameter_count;
-    return parameters_offset(count) + lines(count * sizeof(float));
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
-    return {.extra_memory = 2 * bytes};  // as read, and shared
-  }
-
-  void run(Context& context) const override { HogwildWorker(context).run(); }
 };
 
 }  // namespace

@@ -39,15 +39,17 @@ class Hybrid : public ModelParallel {
     visit_topology(v, config_.topology, "how copies sum their gradients");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
-    refuse_places("strategy.data", data_);
-    refuse_places("strategy.shards", shards_);
-    validate_task(resolved(cluster), task);
-  }
-
   Taxonomy taxonomy() const override {
-    return {"peer-to-peer", "hybrid", "centralised",
-            config_.schedule == "asynchronous" ? "bounded" : "synchronous", "pipeline, all-reduce"};
+    const bool synchronous = config_.schedule != "asynchronous";
+    return {.structure = "peer-to-peer",
+            .parallelism = "hybrid",
+            .optimisation = "centralised",
+            .timing = synchronous ? "synchronous" : "bounded",
+            .pattern = "pipeline, all-reduce",
+            .data = "shares of each batch for copies",
+            .stragglers = "everybody waits",
+            .communication = "activations, their gradients, sums of gradients",
+            .computation = "its part of its layers, for a share of the batch"};
   }
 
   // As many nodes as are a multiple of what is given.
@@ -61,6 +63,12 @@ class Hybrid : public ModelParallel {
   }
 
  protected:
+  void check(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    refuse_places("strategy.data", data_);
+    refuse_places("strategy.shards", shards_);
+    validate_task(resolved(cluster), task);
+  }
+
   // What is not given for stages follows from the other two sizes.
   PipelineConfig resolved(const ClusterConfig&) const override {
     PipelineConfig config = config_;

@@ -178,7 +178,33 @@ class LocalSgd : public Strategy {
             "share of its own parameters that a worker keeps when an average arrives");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig&) const override {
+  Taxonomy taxonomy() const override {
+    return {.structure = "peer-to-peer",
+            .parallelism = "data",
+            .optimisation = "decentralised",
+            .timing = "synchronous",
+            .pattern = "ring",
+            .data = "shares of each batch",
+            .stragglers = "everybody waits at averages",
+            .communication = "averages of parameters, now and then",
+            .computation = "a share of the batch"};
+  }
+
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    validate(input.task);
+    if (is_synchronous(config_)) plan.equivalence = synchronous_class(input.task);
+    set_workers(plan, input, step_cost(input));
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    LocalSgdWorker(context, config_).run();
+    return {context.members};
+  }
+
+ private:
+  void validate(const TaskConfig& task) const {
     refuse_deterministic(task, "local_sgd");
     if (config_.fragments > config_.sync_every)
       throw ConfigError("strategy.fragments",
@@ -193,30 +219,19 @@ class LocalSgd : public Strategy {
                                     config_.overlap, config_.sync_every));
   }
 
-  Taxonomy taxonomy() const override {
-    return {"peer-to-peer", "data", "decentralised", "synchronous", "ring"};
-  }
-
-  std::string equivalence(const TaskConfig& task) const override {
-    return is_synchronous(config_) ? synchronous_class(task) : "";
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const size_t count = plan.architecture.parameter_count;
-    StepCost cost = averaging_cost(plan.cluster.workers, count);
+  StepCost step_cost(const PlanInput& input) const {
+    const size_t count = input.architecture.parameter_count;
+    StepCost cost = averaging_cost(input.cluster.workers, count);
     cost.bytes_sent /= static_cast<double>(config_.sync_every);
     cost.messages *= static_cast<double>(config_.fragments);
     cost.messages /= static_cast<double>(config_.sync_every);
     cost.extra_memory =
         2.0 * static_cast<double>(count * sizeof(float)) +
-        optimizer_cost(config_.outer, outer_layout_of(plan.architecture, {0, count})).values *
+        optimizer_cost(config_.outer, outer_layout_of(input.architecture, {0, count})).values *
             sizeof(float);
     return cost;
   }
 
-  void run(Context& context) const override { LocalSgdWorker(context, config_).run(); }
-
- private:
   LocalSgdConfig config_;
 };
 

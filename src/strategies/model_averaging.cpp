@@ -90,36 +90,47 @@ class ModelAveraging : public Strategy {
             "epochs between merges of the workers' models; 0: once, at the end");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig&) const override {
-    refuse_deterministic(task, "model_averaging");
-  }
-
   Taxonomy taxonomy() const override {
-    return {"client-server", "data", "decentralised", "synchronous", "star"};
+    return {.structure = "client-server",
+            .parallelism = "data",
+            .optimisation = "decentralised",
+            .timing = "synchronous",
+            .pattern = "star",
+            .data = "shares of each batch",
+            .stragglers = "everybody waits at merges",
+            .communication = "parameters at merges",
+            .computation = "a share of the batch"};
   }
 
-  // Returns the cost of the master, as the average over all steps.
-  StepCost step_cost(const Plan& plan) const override {
-    const auto others = static_cast<double>(plan.cluster.workers - 1);
-    const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
-    const double merges = merges_per_step(plan);
-    return {
-        .bytes_sent = merges * others * bytes, .messages = merges * others, .extra_memory = bytes};
+  // Costs are averages over all steps.
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    refuse_deterministic(input.task, "model_averaging");
+    const auto bytes = static_cast<double>(input.architecture.parameter_count * sizeof(float));
+    const double merges = merges_per_step(input);
+    const auto others = static_cast<double>(input.cluster.workers - 1);
+    set_workers(plan, input,
+                {.bytes_sent = merges * bytes, .messages = merges, .extra_memory = bytes});
+    set_traffic(plan.nodes[kMaster],
+                {.bytes_sent = merges * others * bytes, .messages = merges * others});
+    return plan;
   }
 
-  void run(Context& context) const override {
+  NodeResult run(Context& context) const override {
     ModelAveragingWorker(context, config_.merge_every).run();
+    return {context.members};
   }
 
  private:
   // The last step merges too. Before the data is read the number of steps is unknown, and one merge
   // per step is the upper bound.
-  double merges_per_step(const Plan& plan) const {
-    if (plan.samples == 0) return 1;
-    const auto samples = static_cast<double>(plan.samples);
-    const double in_epoch = std::ceil(samples / static_cast<double>(plan.task.global_batch));
-    double steps = in_epoch * static_cast<double>(plan.task.epochs);
-    if (plan.task.max_steps > 0) steps = std::min(steps, static_cast<double>(plan.task.max_steps));
+  double merges_per_step(const PlanInput& input) const {
+    if (input.data.train == 0) return 1;
+    const auto samples = static_cast<double>(input.data.train);
+    const double in_epoch = std::ceil(samples / static_cast<double>(input.task.global_batch));
+    double steps = in_epoch * static_cast<double>(input.task.epochs);
+    if (input.task.max_steps > 0)
+      steps = std::min(steps, static_cast<double>(input.task.max_steps));
     if (config_.merge_every <= 0) return 1 / steps;
     return std::min(1.0, std::ceil(steps / in_epoch / config_.merge_every - 1e-9) / steps);
   }

@@ -26,30 +26,38 @@ class Solo : public Strategy {
  public:
   void visit(Visitor&) override {}
 
-  void validate(const TaskConfig&, const ClusterConfig& cluster) const override {
-    if (cluster.workers != 1)
-      throw ConfigError("cluster.workers",
-                        fmt::format("strategy.kind = \"solo\" is one worker, but cluster.workers "
-                                    "= {}; set it to 1, or choose another strategy",
-                                    cluster.workers));
-  }
-
   Taxonomy taxonomy() const override {
-    return {"single node", "none", "centralised", "synchronous", "none"};
+    return {.structure = "single node",
+            .parallelism = "none",
+            .optimisation = "centralised",
+            .timing = "synchronous",
+            .pattern = "none",
+            .data = "all samples on one node",
+            .stragglers = "there is nobody to wait",
+            .communication = "nothing",
+            .computation = "the whole batch"};
   }
-
-  std::string equivalence(const TaskConfig& task) const override { return synchronous_class(task); }
 
   void fit(ClusterConfig& cluster) const override { shrink_cluster(cluster, 1); }
 
-  StepCost step_cost(const Plan& plan) const override {
-    const auto parameters = static_cast<double>(plan.architecture.parameter_count);
-    return {.extra_memory = plan.task.deterministic ? parameters * sizeof(ExactSum) : 0};
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    if (input.cluster.workers != 1)
+      throw ConfigError("cluster.workers",
+                        fmt::format("strategy.kind = \"solo\" is one worker, but cluster.workers "
+                                    "= {}; set it to 1, or choose another strategy",
+                                    input.cluster.workers));
+    plan.equivalence = synchronous_class(input.task);
+    const auto parameters = static_cast<double>(input.architecture.parameter_count);
+    set_workers(plan, input,
+                {.extra_memory = input.task.deterministic ? parameters * sizeof(ExactSum) : 0});
+    return plan;
   }
 
-  void run(Context& context) const override {
+  NodeResult run(Context& context) const override {
     NoExchange none(context.task.deterministic ? context.model.parameters().size() : 0);
     train_synchronously(context, none);
+    return {context.members};
   }
 };
 

@@ -23,7 +23,24 @@ class TensorParallel : public ModelParallel {
     visit_topology(v, config_.shard_topology, "how they sum within layers");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  Taxonomy taxonomy() const override {
+    return {.structure = "peer-to-peer",
+            .parallelism = "model",
+            .optimisation = "centralised",
+            .timing = "synchronous",
+            .pattern = topology(config_.shard_topology).pattern,
+            .data = "all samples on every node",
+            .stragglers = "everybody waits",
+            .communication = "sums of activations within layers",
+            .computation = "its part of each layer"};
+  }
+
+  void fit(ClusterConfig& cluster) const override {
+    if (config_.shards > 0) shrink_cluster(cluster, std::min(cluster.workers, config_.shards));
+  }
+
+ protected:
+  void check(const TaskConfig& task, const ClusterConfig& cluster) const override {
     validate_task(config_, task);
     if (config_.shards != 0 && config_.shards != cluster.workers)
       throw ConfigError("strategy.shards",
@@ -33,16 +50,6 @@ class TensorParallel : public ModelParallel {
                                     config_.shards, cluster.workers));
   }
 
-  Taxonomy taxonomy() const override {
-    return {"peer-to-peer", "model", "centralised", "synchronous",
-            topology(config_.shard_topology).pattern};
-  }
-
-  void fit(ClusterConfig& cluster) const override {
-    if (config_.shards > 0) shrink_cluster(cluster, std::min(cluster.workers, config_.shards));
-  }
-
- protected:
   PipelineConfig resolved(const ClusterConfig& cluster) const override {
     PipelineConfig config = config_;
     config.shards = cluster.workers;

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "fabric/virtual/validation.h"
-#include "jobs/predict_cost.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/model_cost.h"
@@ -50,17 +49,17 @@ json to_json(const ModelCost& cost, const Job& job, const Architecture& architec
            fixed_share(cluster, architecture, batch / static_cast<double>(cluster.workers))}};
 }
 
-json describe(const Job& job, const Prepared& prepared) {
+json describe(const Job& job, const Resolved& task) {
   const ClusterConfig& cluster = job.cluster;
   return {{"task",
            {{"name", job.name},
             {"data", job.task.data.kind},
             {"model", job.task.model.kind},
             {"target", job.task.target},
-            {"metric", prepared.architecture.classification ? "accuracy" : "mse"},
+            {"metric", task.architecture.classification ? "accuracy" : "mse"},
             {"global_batch", job.task.global_batch},
-            {"parameters", prepared.architecture.parameter_count},
-            {"flops_per_sample", prepared.architecture.training_flops()}}},
+            {"parameters", task.architecture.parameter_count},
+            {"flops_per_sample", task.architecture.training_flops()}}},
           {"cluster",
            {{"workers", cluster.workers},
             {"speed", cluster.speed_flops},
@@ -77,18 +76,19 @@ json describe(const Job& job, const Prepared& prepared) {
 }
 
 // One answer for every class of strategies that learn alike, and one for each other strategy.
-void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int seeds,
+void find_learning(std::vector<Choice>& choices, const Resolved& task, int seeds,
                    const Announce& announce, const std::atomic<bool>& stop) {
   std::vector<LearningQuestion> questions;
   std::map<std::string, size_t> classes;  // the question that each one asks
   std::vector<size_t> asked;              // by each choice
   for (const Choice& choice : choices) {
-    const std::string equal = choice.job.strategy->equivalence(choice.job.task);
+    const std::string& equal = choice.equivalence;
     const auto known = classes.find(equal);
     asked.push_back(known == classes.end() ? questions.size() : known->second);
     if (known != classes.end()) continue;
     if (!equal.empty()) classes[equal] = questions.size();
     questions.push_back({.job = choice.job,
+                         .equivalence = equal,
                          .seeds = seeds > 0       ? seeds
                                   : equal.empty() ? 1
                                                   : 3,
@@ -98,7 +98,7 @@ void find_learning(std::vector<Choice>& choices, const Prepared& prepared, int s
   const bool none_equal = classes.empty() && !questions.empty();
   if (none_equal) classes["the first"] = 0;
   if (none_equal && seeds <= 0) questions.front().seeds = 3;
-  const std::vector<Learning> answers = measure_learning(questions, prepared, announce, stop);
+  const std::vector<Learning> answers = measure_learning(questions, task.data, announce, stop);
   double spread = 0;
   for (const auto& [name, question] : classes) spread = std::max(spread, answers[question].error);
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -136,14 +136,14 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
                                   base.cluster.fabric));
   Job loadable = with_settings(base, {"strategy={ kind = \"solo\" }"});  // the data alone:
   loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
-  const Prepared prepared = prepare(loadable);
+  const Resolved task = resolve(loadable);
 
   if (!options.declared) announce("measuring the model on this machine");
   const ModelCost cost =
-      options.declared ? declared_model_cost(base, prepared) : measure_model_cost(base, prepared);
-  json advice = describe(base, prepared);
+      options.declared ? declared_model_cost(base, task) : measure_model_cost(base, task);
+  json advice = describe(base, task);
   if (!options.declared) use_model_cost(base.cluster, cost);
-  advice["model_cost"] = to_json(cost, base, prepared.architecture);
+  advice["model_cost"] = to_json(cost, base, task.architecture);
   advice["model_cost"]["obtained"] = options.declared ? "declared" : "measured";
 
   std::vector<Choice> choices;
@@ -158,17 +158,17 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     Choice choice;
     choice.job = std::move(candidate.job);
     choice.open = std::move(candidate.open);
-    choice.plan = choice.job.strategy->plan_in_words(
-        {choice.job.task, choice.job.cluster, choice.job.optimizer, prepared.architecture});
+    choice.plan = candidate.plan.in_words;
+    choice.equivalence = candidate.plan.equivalence;
     choice.name = choice.job.name;
     choice.cost_error = cost.error;
     announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
-    choice.step = simulate_steps(choice.job, prepared, stop);
-    choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
-    choice.fits = !shortage_of_memory(choice.job, prepared.architecture);
+    choice.step = simulate_steps(choice.job, task.data, stop);
+    choice.memory_bytes = candidate.plan.most_memory_bytes();
+    choice.fits = !shortage_of_memory(choice.job, candidate.plan);
     choices.push_back(std::move(choice));
   }
-  find_learning(choices, prepared, options.seeds, announce, stop);
+  find_learning(choices, task, options.seeds, announce, stop);
   rank(choices);
 
   advice["choices"] = json::array();
@@ -176,9 +176,9 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   advice["refused"] = refused;
   const Choice& best = choices.front();
   advice["job"] = job_to_hand_on(base, best);
-  advice["memory"] = memory_advice(best, prepared);
+  advice["memory"] = memory_advice(best, task);
   if (options.quick || !best.reaches()) return advice;
-  const WhatIf what_if{prepared, announce, stop};
+  const WhatIf what_if{task, announce, stop};
   advice["bandwidth"] = what_if.bandwidth(choices);
   advice["workers"] = what_if.workers(choices);
   advice["batch"] = what_if.batch(best);

@@ -12,9 +12,10 @@ namespace tutti {
 
 struct Choice {
   std::string name;
-  Job job;           // on its cluster, planned
-  Job open;          // the same job before it was planned
-  std::string plan;  // in words; empty when there is nothing to plan
+  Job job;                  // on its cluster, planned
+  Job open;                 // the same job before it was planned
+  std::string plan;         // in words; empty when there is nothing to plan
+  std::string equivalence;  // of the plan
   StepFigures step;
   Learning learning;
   double memory_bytes = 0;  // of the node that needs most

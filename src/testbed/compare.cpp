@@ -197,7 +197,7 @@ json not_possible(const std::vector<ComparedJob>& compared) {
 std::string data_of(const std::vector<ComparedJob>& compared) {
   for (const ComparedJob& candidate : compared)
     if (candidate.refusal.empty()) {
-      const json task = task_identity(candidate.job, prepare(candidate.job));
+      const json task = task_identity(candidate.job, resolve(candidate.job));
       return task["data"].get<std::string>() + task["split"].get<std::string>();
     }
   return "";

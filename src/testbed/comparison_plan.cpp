@@ -9,9 +9,8 @@ namespace tutti {
 namespace {
 
 // What decides the learning curve: the class, the task and the optimizer, never the cluster.
-std::string curve_key(const Job& job) {
+std::string curve_key(const Job& job, const std::string& equivalence) {
   if (job.cluster.fabric != "virtual" || job.cluster.cost_only) return "";
-  const std::string equivalence = job.strategy->equivalence(job.task);
   if (equivalence.empty()) return "";
   Job what;
   what.task = job.task;
@@ -30,14 +29,16 @@ std::vector<PlannedRun> plan_runs(const std::vector<ComparedJob>& compared,
                                   const std::vector<uint64_t>& seeds, bool share_curves) {
   std::vector<PlannedRun> alone, others;
   std::map<std::string, size_t> leading;  // by curve, the ComparedJob
-  const auto key_of = [&](const Job& job) { return share_curves ? curve_key(job) : ""; };
+  const auto key_of = [&](const PlannedRun& run) {
+    return share_curves ? curve_key(run.job, compared[run.compared].plan.equivalence) : "";
+  };
   for (const uint64_t seed : seeds)
     for (size_t i = 0; i < compared.size(); ++i) {
       if (!compared[i].refusal.empty()) continue;
       PlannedRun run{i, fmt::format("{}-seed{}", compared[i].job.name, seed),
                      with_settings(compared[i].job, {}), std::nullopt};
       run.job.task.seed = seed;
-      if (const std::string key = key_of(run.job); !key.empty()) {
+      if (const std::string key = key_of(run); !key.empty()) {
         const auto [found, fresh] = leading.emplace(key, i);
         if (!fresh && is_cheapest(run.job) && !is_cheapest(compared[found->second].job))
           found->second = i;
@@ -45,13 +46,13 @@ std::vector<PlannedRun> plan_runs(const std::vector<ComparedJob>& compared,
       (runs_alone(run.job) ? alone : others).push_back(std::move(run));
     }
   const auto follows = std::stable_partition(others.begin(), others.end(), [&](const auto& run) {
-    const auto found = leading.find(key_of(run.job));
+    const auto found = leading.find(key_of(run));
     return found == leading.end() || found->second == run.compared;
   });
   std::vector<PlannedRun> plan = std::move(alone);
   std::map<std::string, size_t> index;  // of the leader of each curve
   for (auto run = others.begin(); run != others.end(); ++run) {
-    const std::string key = key_of(run->job);
+    const std::string key = key_of(*run);
     if (run >= follows)
       run->leader = index.at(key);
     else if (!key.empty())

@@ -14,16 +14,17 @@
 namespace tutti {
 namespace {
 
-Job make_learner(const Job& job, int64_t most_workers, std::string& method) {
+Job make_learner(const LearningQuestion& question, std::string& method) {
+  const Job& job = question.job;
   Job learner = job;
-  const std::string equal = job.strategy->equivalence(job.task);
+  const std::string& equal = question.equivalence;
   if (!equal.empty()) {
     learner.strategy_kind = "solo";
     learner.strategy = make_strategy("solo");
     learner.strategy->fit(learner.cluster);
     method = fmt::format("gradients of one worker, equal for the class \"{}\"", equal);
   } else {
-    shrink_cluster(learner.cluster, most_workers);
+    shrink_cluster(learner.cluster, question.most_workers);
     method = learner.cluster.workers < job.cluster.workers
                  ? fmt::format("gradients of {} workers; that {} learn alike is assumed",
                                learner.cluster.workers, job.cluster.workers)
@@ -41,8 +42,8 @@ struct Lesson {
   double best_quality = 0;
 };
 
-Lesson learn(Job learner, const Prepared& prepared, const std::atomic<bool>& stop) {
-  const RunRecord record = launch(learner, prepared, {.out = "", .keep_files = false}, stop);
+Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
+  const RunRecord record = launch(resolve(learner, data), {.out = "", .keep_files = false}, stop);
   if (record.exit_code == kExitInterrupted) throw InterruptedError();
   Lesson lesson;
   lesson.exit_code = record.exit_code;
@@ -91,7 +92,7 @@ Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
 }  // namespace
 
 std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
-                                       const Prepared& prepared, const Announce& announce,
+                                       const Data& data, const Announce& announce,
                                        const std::atomic<bool>& stop) {
   std::vector<Learning> answers;
   std::vector<IsolatedWork> works;
@@ -99,14 +100,14 @@ std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& ques
   for (const LearningQuestion& question : questions) {
     const Job& job = question.job;
     Learning answer;
-    Job learner = make_learner(job, question.most_workers, answer.method);
+    Job learner = make_learner(question, answer.method);
     answer.workers = learner.cluster.workers;
     answer.global_batch = job.task.global_batch;
     answers.push_back(std::move(answer));
     for (int seed = 0; seed < question.seeds; ++seed) {
       learner.task.seed = job.task.seed + static_cast<uint64_t>(seed);
-      works.push_back([learner, &prepared](const std::atomic<bool>& raised) {
-        const Lesson lesson = learn(learner, prepared, raised);
+      works.push_back([learner, &data](const std::atomic<bool>& raised) {
+        const Lesson lesson = learn(learner, data, raised);
         return std::string(reinterpret_cast<const char*>(&lesson), sizeof lesson);
       });
       names.push_back(fmt::format("learning: {}, batch {}, seed {} of {}", job.name,

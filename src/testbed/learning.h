@@ -27,7 +27,8 @@ struct Learning {
 using Announce = std::function<void(const std::string&)>;
 
 struct LearningQuestion {
-  Job job;  // a candidate on its full cluster
+  Job job;                  // a candidate on its full cluster
+  std::string equivalence;  // of its plan
   int seeds = 1;
   // Members of an equivalence class learn like one worker alone, who computes for them; others run
   // on at most so many.
@@ -36,7 +37,7 @@ struct LearningQuestion {
 
 // An answer to each. Their runs go side by side on the cores of this machine.
 std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
-                                       const Prepared& prepared, const Announce& announce,
+                                       const Data& data, const Announce& announce,
                                        const std::atomic<bool>& stop);
 
 // Steps to the target against the global batch: S(B) = S_min (1 + B_c / B), the relation between

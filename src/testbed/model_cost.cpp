@@ -88,16 +88,16 @@ double mean_square(std::span<const Row> rows, const Row& costs) {
 // A model with batches of several sizes, and the times of passes over them.
 class PassTimer {
  public:
-  PassTimer(const Job& job, const Prepared& prepared)
-      : architecture_(prepared.architecture),
-        prepared_(prepared),
+  PassTimer(const Job& job, const Resolved& task)
+      : architecture_(task.architecture),
+        task_(task),
         some_(architecture_.row_width > 0 && architecture_.parameter_count > kMostFlat),
         parameters_(some_ ? 0 : architecture_.parameter_count),
         gradients_(parameters_.size()) {
     if (!some_) initialise(architecture_, job.task.seed, parameters_.span());
     model_ = load_models(architecture_, 1)(architecture_, {parameters_.span(), gradients_.span()},
                                            {.seed = job.task.seed, .threads = 1});
-    const auto there = static_cast<int64_t>(prepared.data.splits.train.size());
+    const auto there = static_cast<int64_t>(task.data.splits.train.size());
     const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
     add_batch(1);
     timed(0, true);  // touches memory
@@ -137,9 +137,9 @@ class PassTimer {
 
  private:
   void add_batch(int64_t size) {
-    const std::span<const uint32_t> train = prepared_.data.splits.train;
+    const std::span<const uint32_t> train = task_.data.splits.train;
     batches_.emplace_back();
-    prepared_.data.dataset->gather(train.first(static_cast<size_t>(size)), batches_.back());
+    task_.data.dataset->gather(train.first(static_cast<size_t>(size)), batches_.back());
     if (!some_) return;
     std::vector<uint64_t> keys;  // that the batch touches
     touched_rows(architecture_, batches_.back(), keys);
@@ -164,7 +164,7 @@ class PassTimer {
   }
 
   const Architecture& architecture_;
-  const Prepared& prepared_;
+  const Resolved& task_;
   bool some_;  // use only some rows: all would be too many
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
@@ -201,8 +201,8 @@ std::vector<int64_t> batches_to_time(int64_t most) {
   return {sizes.begin(), sizes.end()};
 }
 
-ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
-  PassTimer timer(job, prepared);
+ModelCost measure_model_cost(const Job& job, const Resolved& task) {
+  PassTimer timer(job, task);
   std::vector<double> kernels;
   const auto start = steady_clock::now();
   while (kernels.size() < kLeastRounds || seconds_since(start) < kBudget_s) {
@@ -217,17 +217,17 @@ ModelCost measure_model_cost(const Job& job, const Prepared& prepared) {
   cost.layer_s = costs.layer_s;
   cost.error = costs.error;
   // The arithmetic is not free even when a model is too small for its samples to be measured.
-  const double training_flops = prepared.architecture.training_flops();
+  const double training_flops = task.architecture.training_flops();
   cost.sample_s = std::max(costs.sample_s, training_flops / (4 * cost.reference_flops));
   cost.flops = training_flops / cost.sample_s;
   return cost;
 }
 
-ModelCost declared_model_cost(const Job& job, const Prepared& prepared) {
+ModelCost declared_model_cost(const Job& job, const Resolved& task) {
   const ClusterConfig& cluster = job.cluster;
   ModelCost cost;
   cost.flops = cost.reference_flops = cluster.speed_flops;
-  cost.sample_s = prepared.architecture.training_flops() / cluster.speed_flops;
+  cost.sample_s = task.architecture.training_flops() / cluster.speed_flops;
   cost.step_s = overhead_of(cluster, 0, 1, 0) * speed_factor_of(cluster, 0);
   cost.layer_s = overhead_of(cluster, 0, 0, 1) * speed_factor_of(cluster, 0);
   return cost;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "jobs/job.h"
+#include "jobs/resolve.h"
 
 namespace tutti {
 
@@ -46,9 +46,9 @@ struct ModelCost {
 };
 
 // Times passes of several batch sizes for a second or two, alternating with the reference kernel.
-ModelCost measure_model_cost(const Job& job, const Prepared& prepared);
+ModelCost measure_model_cost(const Job& job, const Resolved& task);
 // Returns the costs that the job's cluster declares, as if they had been measured.
-ModelCost declared_model_cost(const Job& job, const Prepared& prepared);
+ModelCost declared_model_cost(const Job& job, const Resolved& task);
 
 // Makes the nodes of a cluster take the times of the model here, scaled by the reference kernel.
 // `speed` becomes that of the model, and the overheads become the measured ones.

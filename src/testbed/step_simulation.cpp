@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "fabric/outcome.h"
@@ -27,20 +28,21 @@ bool has_chance(const ClusterConfig& cluster) {
                      [](const StragglerConfig& s) { return s.kind != "constant"; });
 }
 
-RunRecord run_steps(Job job, const Prepared& prepared, int64_t steps,
-                    const std::atomic<bool>& stop) {
+RunRecord run_steps(Job job, const Data& data, int64_t steps, const std::atomic<bool>& stop) {
   job.task.max_steps = steps;
   job.task.epochs = 1 << 20;  // the steps decide
   job.task.eval_every = 1e9;  // only at the end
   job.task.target = 0;
   // What some strategies do depends on the values: then the arithmetic is done, outside of time.
   job.cluster.cost_only = true;
+  std::optional<Resolved> resolved;
   try {
-    validate(job, prepared.data);
+    resolved = resolve(job, data);
   } catch (const ConfigError&) {
     job.cluster.cost_only = false;
+    resolved = resolve(job, data);
   }
-  RunRecord record = launch(job, prepared, {.out = "", .keep_files = false}, stop);
+  RunRecord record = launch(*resolved, {.out = "", .keep_files = false}, stop);
   if (record.exit_code == kExitInterrupted) throw InterruptedError();
   if (record.exit_code != kExitDone)
     throw Error(fmt::format("the simulation of {} failed: {}", job.name, record.error));
@@ -91,12 +93,12 @@ void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
   look(received, true);
 }
 
-StepFigures simulate_once(const Job& job, const Prepared& prepared, int64_t steps,
+StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
                           const std::atomic<bool>& stop) {
-  const int64_t settling = job.strategy->settling_steps();
+  const int64_t settling = resolve(job, data).plan.settling_steps;
   const int64_t warm_up = std::max(kWarmUp, settling);
-  const RunRecord shorter = run_steps(job, prepared, warm_up, stop);
-  const RunRecord longer = run_steps(job, prepared, warm_up + steps, stop);
+  const RunRecord shorter = run_steps(job, data, warm_up, stop);
+  const RunRecord longer = run_steps(job, data, warm_up + steps, stop);
   const auto count = static_cast<double>(steps);
   const double seconds = total_s(longer) - total_s(shorter);
   StepFigures figures;
@@ -104,7 +106,7 @@ StepFigures simulate_once(const Job& job, const Prepared& prepared, int64_t step
   figures.step_s = seconds / count;
   figures.evaluation_s =
       settling > 0
-          ? evaluation_s(run_steps(job, prepared, kWarmUp, stop))
+          ? evaluation_s(run_steps(job, data, kWarmUp, stop))
           : std::max(0.0, total_s(shorter) - static_cast<double>(warm_up) * figures.step_s);
   figures.watts = (longer.joules - shorter.joules) / seconds;
   double total = 0;
@@ -128,16 +130,15 @@ StepFigures simulate_once(const Job& job, const Prepared& prepared, int64_t step
 
 }  // namespace
 
-StepFigures simulate_steps(const Job& job, const Prepared& prepared,
-                           const std::atomic<bool>& stop) {
+StepFigures simulate_steps(const Job& job, const Data& data, const std::atomic<bool>& stop) {
   if (!has_chance(job.cluster))
-    return simulate_once(job, prepared, steps_are_alike(job) ? kSteps : kRandomSteps, stop);
+    return simulate_once(job, data, steps_are_alike(job) ? kSteps : kRandomSteps, stop);
   StepFigures mean;
   double least_s = INFINITY, most_s = 0, sum_s = 0;
   for (int seed = 0; seed < kStragglerSeeds; ++seed) {
     Job seeded = job;
     seeded.task.seed = job.task.seed + static_cast<uint64_t>(seed);
-    mean = simulate_once(seeded, prepared, kRandomSteps, stop);
+    mean = simulate_once(seeded, data, kRandomSteps, stop);
     least_s = std::min(least_s, mean.step_s);
     most_s = std::max(most_s, mean.step_s);
     sum_s += mean.step_s;

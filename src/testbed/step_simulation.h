@@ -24,6 +24,6 @@ struct StepFigures {
 
 // Takes the difference of two simulations, so that starting and evaluating do not count as steps.
 // Throws Error when the run does not end well.
-StepFigures simulate_steps(const Job& job, const Prepared& prepared, const std::atomic<bool>& stop);
+StepFigures simulate_steps(const Job& job, const Data& data, const std::atomic<bool>& stop);
 
 }  // namespace tutti

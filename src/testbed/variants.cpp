@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "fabric/capabilities.h"
 
 namespace tutti {
 namespace {
@@ -90,46 +91,41 @@ std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
   return result;
 }
 
-// A comparison shows what the same machines can do. A strategy that has nodes besides the workers
-// and does not plan for them puts these on the workers' machines. A [[compare]] entry runs as it
-// was written.
-void plan_nodes(ComparedJob& candidate, bool as_written, const Architecture& architecture,
-                size_t samples) {
-  Job& job = candidate.job;
-  const int64_t machines = hosts_of(job.cluster, job.cluster.workers);
-  settle(job, architecture, samples);
-  const int64_t used = hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster)));
-  if (!as_written && job.cluster.fabric == "virtual" && used > machines)
-    job.cluster.colocated = candidate.open.cluster.colocated = true;
-}
-
-// Validates jobs one after the other, reading the data again only when it is other data.
+// Resolves jobs one after the other, reading the data again only when it is other data.
 class Examiner {
  public:
-  Architecture examine(const Job& job) {
+  Resolved examine(const Job& job) {
     Job data_only;
     data_only.task.data = job.task.data;
     const std::string key = resolved_toml(data_only);
-    if (!data_ || key != key_) {
-      Prepared prepared = prepare(job);
-      data_ = std::move(prepared.data);
-      key_ = key;
-      return std::move(prepared.architecture);
-    }
-    validate(job, *data_);
-    const Architecture model = make_architecture(job.task.model, data_->dataset->sample_shape(),
-                                                 data_->dataset->classes());
-    Architecture architecture =
-        job.strategy->arrange({job.task, job.cluster, job.optimizer, model});
-    job.strategy->validate_plan({job.task, job.cluster, job.optimizer, architecture});
-    return architecture;
+    if (data_ && key == key_) return resolve(job, *data_);
+    Resolved resolved = resolve(job);
+    data_ = resolved.data;
+    key_ = key;
+    return resolved;
   }
-  size_t samples() const { return data_ ? data_->splits.train.size() : 0; }
 
  private:
   std::string key_;
   std::optional<Data> data_;
 };
+
+// A comparison shows what the same machines can do. A strategy that has nodes besides the workers
+// and does not plan for them puts these on the workers' machines. A [[compare]] entry runs as it
+// was written.
+void plan_nodes(ComparedJob& candidate, bool as_written, Examiner& examiner) {
+  const ClusterConfig& given = candidate.open.cluster;
+  const int64_t machines = hosts_of(given, given.workers);
+  Resolved resolved = examiner.examine(candidate.open);
+  const ClusterConfig& cluster = resolved.job.cluster;
+  const int64_t used = hosts_of(cluster, std::ssize(resolved.plan.nodes));
+  if (!as_written && capabilities_of(cluster).declared_hosts && used > machines) {
+    resolved.job.cluster.colocated = candidate.open.cluster.colocated = true;
+    resolved = examiner.examine(Job(resolved.job));
+  }
+  candidate.job = std::move(resolved.job);
+  candidate.plan = std::move(resolved.plan);
+}
 
 }  // namespace
 
@@ -140,13 +136,10 @@ std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::st
   Examiner examiner;
   for (Job& chosen : select(job, names)) {
     chosen.strategy->fit(chosen.cluster);
-    ComparedJob candidate{.job = chosen, .open = chosen, .refusal = ""};
+    ComparedJob candidate{.job = chosen, .open = chosen, .plan = {}, .refusal = ""};
     try {
-      const Architecture architecture = examiner.examine(candidate.job);
-      plan_nodes(candidate, is_entry(job, chosen), architecture, examiner.samples());
-      examiner.examine(candidate.job);
-      if (memory == Memory::kMustSuffice)
-        validate_memory(candidate.job, architecture, examiner.samples());
+      plan_nodes(candidate, is_entry(job, chosen), examiner);
+      if (memory == Memory::kMustSuffice) require_memory(candidate.job, candidate.plan);
     } catch (const ConfigError& error) {
       if (!first) first = error;
       candidate.refusal = error.what();

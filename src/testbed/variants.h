@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "jobs/job.h"
+#include "jobs/resolve.h"
 
 namespace tutti {
 
 struct ComparedJob {
   Job job;              // has the name shown in the comparison, and its plan
   Job open;             // the same job before it was planned
+  Plan plan;            // empty if it is refused
   std::string refusal;  // why it is not possible here; empty: it is
 };
 

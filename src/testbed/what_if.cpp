@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "jobs/predict_cost.h"
 
 namespace tutti {
 namespace {
@@ -37,9 +36,8 @@ Job with_bandwidth(const Choice& choice, double factor) {
 }  // namespace
 
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
-  Job planned = job;  // planned anew: another cluster may have another best plan
-  settle(planned, prepared.architecture, prepared.data.splits.train.size());
-  const StepFigures step = simulate_steps(planned, prepared, stop);
+  // Planned anew: another cluster may have another best plan.
+  const StepFigures step = simulate_steps(resolve(job, task.data).job, task.data, stop);
   return choice.learning.steps * step.step_s + choice.learning.evaluations * step.evaluation_s;
 }
 
@@ -99,13 +97,12 @@ json WhatIf::workers(const std::vector<Choice>& choices) const {
       if (rival->open.cluster.workers < workers) continue;
       Job job = rival->open;
       shrink_cluster(job.cluster, workers);
+      double time_s = 0;
       try {
-        validate(job, prepared.data);
-        job.strategy->validate_plan({job.task, job.cluster, job.optimizer, prepared.architecture});
+        time_s = time_of(*rival, job);
       } catch (const ConfigError&) {
         continue;  // it cannot be so small
       }
-      const double time_s = time_of(*rival, job);
       if (time_s >= least_s) continue;
       least_s = time_s;
       best = workers == 1 ? "alone" : rival->name;
@@ -120,7 +117,7 @@ json WhatIf::batch(const Choice& best) const {
   std::vector<std::pair<double, double>> measured = {
       {static_cast<double>(best.job.task.global_batch), best.learning.steps}};
   json points = json::array(), missed = json::array();
-  const auto samples = static_cast<int64_t>(prepared.data.splits.train.size());
+  const auto samples = static_cast<int64_t>(task.data.splits.train.size());
   std::vector<LearningQuestion> questions;
   for (const double factor : {0.25, 0.5, 2.0, 4.0}) {
     Job job = best.job;
@@ -129,9 +126,12 @@ json WhatIf::batch(const Choice& best) const {
     if (job.task.global_batch < 1 || job.task.global_batch > samples) continue;
     // The linear scaling rule, unless the job follows it by itself.
     if (job.optimizer.base_batch == 0) job.optimizer.lr *= factor;
-    questions.push_back({.job = job, .seeds = 1, .most_workers = best.learning.workers});
+    questions.push_back({.job = job,
+                         .equivalence = best.equivalence,
+                         .seeds = 1,
+                         .most_workers = best.learning.workers});
   }
-  for (const Learning& learning : measure_learning(questions, prepared, announce, stop)) {
+  for (const Learning& learning : measure_learning(questions, task.data, announce, stop)) {
     if (learning.reached > 0)
       measured.emplace_back(static_cast<double>(learning.global_batch), learning.steps);
     else
@@ -147,7 +147,6 @@ json WhatIf::batch(const Choice& best) const {
     choice.learning.steps = steps;
     json point = {{"batch", size}, {"steps", steps}};
     try {
-      validate(job, prepared.data);
       point["time_s"] = time_of(choice, job);
     } catch (const ConfigError& error) {
       point["time_s"] = json();  // fewer samples than workers
@@ -172,7 +171,7 @@ json WhatIf::compression(const Choice& best) const {
   announce("what if gradients were compressed");
   const double lighter_s = time_of(best, with_bandwidth(best, kCompression));
   const double bytes =
-      static_cast<double>(prepared.architecture.parameter_count) * sizeof(float) * kCodecPasses;
+      static_cast<double>(task.architecture.parameter_count) * sizeof(float) * kCodecPasses;
   const double codec_s = best.learning.steps * bytes / best.job.cluster.memory_bandwidth;
   const double saved = 1 - (lighter_s + codec_s) / best.time_s();
   return {{"factor", kCompression},
@@ -185,12 +184,12 @@ json WhatIf::compression(const Choice& best) const {
 namespace {
 
 // The least stages of a pipeline whose fullest node has room, with what that one needs.
-std::optional<std::pair<size_t, double>> stages_that_fit(const Job& job, const Prepared& prepared) {
-  for (size_t stages = 2; stages <= prepared.architecture.cuts().size() + 1; ++stages) {
+std::optional<std::pair<size_t, double>> stages_that_fit(const Job& job, const Resolved& task) {
+  for (size_t stages = 2; stages <= task.architecture.cuts().size() + 1; ++stages) {
     const Job split = with_settings(
         job, {"strategy={ kind = \"pipeline\" }", fmt::format("cluster.workers={}", stages)});
     try {
-      const double bytes = predicted_memory_bytes(split, prepared.architecture);
+      const double bytes = resolve(split, task.data).plan.most_memory_bytes();
       if (bytes <= job.cluster.memory_bytes) return std::pair(stages, bytes);
     } catch (const ConfigError&) {
       continue;  // fewer samples in a batch than that takes
@@ -207,9 +206,9 @@ std::string split_in_words(const std::optional<std::pair<size_t, double>>& split
 
 }  // namespace
 
-json memory_advice(const Choice& best, const Prepared& prepared) {
+json memory_advice(const Choice& best, const Resolved& task) {
   const ClusterConfig& cluster = best.job.cluster;
-  const auto data = static_cast<double>(prepared.data.dataset->memory_bytes());
+  const auto data = static_cast<double>(task.data.dataset->memory_bytes());
   const double model = best.memory_bytes;
   const bool data_fits = data <= cluster.memory_bytes;
   const bool model_fits = model <= cluster.memory_bytes;
@@ -222,7 +221,7 @@ json memory_advice(const Choice& best, const Prepared& prepared) {
     text = "the model does not fit one node: it has to be split (model parallelism)";
   else
     text = "neither data nor model fits one node: both have to be split (hybrid parallelism)";
-  if (!model_fits) text += split_in_words(stages_that_fit(best.job, prepared));
+  if (!model_fits) text += split_in_words(stages_that_fit(best.job, task));
   return {
       {"data_bytes", data},     {"model_bytes", model},     {"node_bytes", cluster.memory_bytes},
       {"data_fits", data_fits}, {"model_fits", model_fits}, {"text", text}};

@@ -9,7 +9,7 @@
 namespace tutti {
 
 struct WhatIf {
-  const Prepared& prepared;
+  const Resolved& task;
   const Announce& announce;
   const std::atomic<bool>& stop;
 
@@ -30,6 +30,6 @@ struct WhatIf {
 };
 
 // What does not fit a node's memory: data, model or both.
-nlohmann::json memory_advice(const Choice& best, const Prepared& prepared);
+nlohmann::json memory_advice(const Choice& best, const Resolved& task);
 
 }  // namespace tutti

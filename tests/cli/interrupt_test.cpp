@@ -70,7 +70,10 @@ TEST_P(Interrupt, StopsAndKeepsTheRecord) {
 
 std::string case_name(const testing::TestParamInfo<Case>& test) {
   const auto& [fabric, signal, reach] = test.param;
-  return fabric + (signal == SIGINT ? "_SIGINT" : signal == SIGHUP ? "_SIGHUP" : "_SIGTERM") +
+  return fabric +
+         (signal == SIGINT   ? "_SIGINT"
+          : signal == SIGHUP ? "_SIGHUP"
+                             : "_SIGTERM") +
          (reach == Reach::kGroup ? "_group" : "_launcher");
 }
 INSTANTIATE_TEST_SUITE_P(All, Interrupt,
@@ -209,7 +212,7 @@ TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
     Job job = parse_job(endless_job(), "test");
     job.cluster.fabric = fabric;
     EXPECT_THROW(launch(job, {.out = "", .keep_files = false}, stop), InterruptedError);
-    const RunRecord record = launch(job, prepare(job), {.out = "", .keep_files = false}, stop);
+    const RunRecord record = launch(resolve(job), {.out = "", .keep_files = false}, stop);
     EXPECT_EQ(record.status, "interrupted");
     EXPECT_EQ(record.exit_code, kExitInterrupted);
     EXPECT_TRUE(has(record.error, "before anything was started")) << record.error;

@@ -130,15 +130,15 @@ TEST(ClientSplit, QuantitiesHaveTheVarianceOfDirichlet) {
 
 TEST(ClientSplit, RefusesWhatTheDataCannotSatisfy) {
   const Data data = ten_classes(100);
-  EXPECT_THROW(validate_client_split(data, kind("iid"), 1000), ConfigError);
-  EXPECT_THROW(validate_client_split(data, kind("shards", 0, 11), 10), ConfigError);
-  EXPECT_THROW(validate_client_split(data, kind("shards", 0, 2), 4), ConfigError);
-  EXPECT_NO_THROW(validate_client_split(data, kind("shards", 0, 2), 5));
+  EXPECT_THROW(validate_client_split(sizes_of(data), kind("iid"), 1000), ConfigError);
+  EXPECT_THROW(validate_client_split(sizes_of(data), kind("shards", 0, 11), 10), ConfigError);
+  EXPECT_THROW(validate_client_split(sizes_of(data), kind("shards", 0, 2), 4), ConfigError);
+  EXPECT_NO_THROW(validate_client_split(sizes_of(data), kind("shards", 0, 2), 5));
   DataConfig regression;
   regression.kind = "synthetic-linear";
   const Data numbers = load_data(regression, 1, "");
-  EXPECT_THROW(validate_client_split(numbers, kind("dirichlet"), 4), ConfigError);
-  EXPECT_NO_THROW(validate_client_split(numbers, kind("quantity"), 4));
+  EXPECT_THROW(validate_client_split(sizes_of(numbers), kind("dirichlet"), 4), ConfigError);
+  EXPECT_NO_THROW(validate_client_split(sizes_of(numbers), kind("quantity"), 4));
 }
 
 TEST(ClientSplit, IdleClientsTakeFourBytesASampleAndFourAClient) {

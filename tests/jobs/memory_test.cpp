@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jobs/predict_cost.h"
+#include "jobs/resolve.h"
 #include "tests/support/jobs.h"
 
 namespace tutti {
@@ -19,21 +19,19 @@ Settings virtual_mlp(const std::string& strategy) {
 
 std::optional<Shortage> shortage(const Settings& settings) {
   const Job job = load_job("", settings);
-  const Prepared prepared = prepare(job);
-  return shortage_of_memory(job, prepared.architecture, prepared.data.splits.train.size());
+  return shortage_of_memory(job, resolve(job).plan);
 }
 
 double needed(const Settings& settings) {
   const Job job = load_job("", settings);
-  const Prepared prepared = prepare(job);
-  return predicted_memory_bytes(job, prepared.architecture, prepared.data.splits.train.size());
+  return resolve(job).plan.most_memory_bytes();
 }
 
 std::string refused(const Settings& settings) {
   const Job job = load_job("", settings);
-  const Prepared prepared = prepare(job);
+  const Plan plan = resolve(job).plan;
   try {
-    validate_memory(job, prepared.architecture, prepared.data.splits.train.size());
+    require_memory(job, plan);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -54,8 +52,9 @@ TEST(Memory, OfAGrowingBatchIsThatOfTheLargest) {
 TEST(Memory, OfNodesWithDifferentPartsIsToldApart) {
   const auto by_node = [](const Settings& settings) {
     const Job job = load_job("", settings);
-    const Prepared prepared = prepare(job);
-    return predicted_memory_by_node(job, prepared.architecture, prepared.data.splits.train.size());
+    std::vector<double> bytes;
+    for (const NodePlan& node : resolve(job).plan.nodes) bytes.push_back(node.memory_bytes);
+    return bytes;
   };
   const std::vector<Settings> cut = {virtual_mlp("pipeline"),
                                      virtual_mlp("early_exit") + Settings{"strategy.devices=2"}};
@@ -96,10 +95,7 @@ TEST(Memory, DecidesWhereAPipelineIsCut) {
                        Settings{"cluster.fabric=virtual", "cluster.workers=2",
                                 "strategy.kind=pipeline", "strategy.micro_batches=4"};
   const auto layers_of_first = [&](const Settings& more) {
-    const Job loaded = load_job("", job + more);
-    const Prepared prepared = prepare(loaded);
-    const Plan plan{loaded.task, loaded.cluster, loaded.optimizer, prepared.architecture};
-    return loaded.strategy->layers_of(plan, 0).at(0).size();
+    return resolve(load_job("", job + more)).plan.nodes.at(0).layers.at(0).size();
   };
   const auto bytes = static_cast<int64_t>(needed(job));
   const Settings enough = {"cluster.memory=" + std::to_string(2 * bytes) + " B"};

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "jobs/predict_cost.h"
+#include "jobs/resolve.h"
 #include "tests/support/jobs.h"
 
 namespace tutti {
@@ -49,8 +49,7 @@ TEST(ProgressPosition, BeginsWhereTheRunBegins) {
 
 TEST(PredictedSamples, AreThoseOfTheSteps) {
   const auto predicted = [](const Settings& more) {
-    Job job = load_job("", logistic_task() + more);
-    return predicted_samples(job, prepare(job).data);
+    return resolve(load_job("", logistic_task() + more)).plan.samples;
   };
   const int64_t all = predicted({});
   EXPECT_GT(all, 37 * 10);

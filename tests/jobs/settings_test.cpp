@@ -16,7 +16,7 @@ using namespace testing_support;
 // Why the job is refused when it is read or, with its data, checked.
 std::string problem_of(const std::string& path, const Settings& settings) {
   try {
-    prepare(load_job(path, settings));
+    resolve(load_job(path, settings));
   } catch (const Error& error) {
     return error.what();
   }

@@ -26,17 +26,13 @@ class TaskIdentity : public testing::Test {
     write_file(folder_ / "data.csv", table);
   }
   json identity(const Settings& more = {}) {
-    const Settings task = {"task.data.kind=csv",
-                           "task.data.path=" + (folder_ / "data.csv"),
-                           "task.data.label=kind",
-                           "task.data.standardise=false",
-                           "task.model=logistic",
-                           "task.global_batch=20",
-                           "task.target=0.8",
-                           "optimizer.kind=sgd",
+    const Settings task = {"task.data.kind=csv",   "task.data.path=" + (folder_ / "data.csv"),
+                           "task.data.label=kind", "task.data.standardise=false",
+                           "task.model=logistic",  "task.global_batch=20",
+                           "task.target=0.8",      "optimizer.kind=sgd",
                            "cluster.workers=2"};
     const Job job = load_job("", task + more);
-    return task_identity(job, prepare(job));
+    return task_identity(job, resolve(job));
   }
   // Returns which parts differ, with a space after each.
   static std::string parts(const json& a, const json& b) {
@@ -79,7 +75,7 @@ TEST_F(TaskIdentity, IsOfTheSamplesAsTheyAreTrainedOn) {
 TEST_F(TaskIdentity, TellsMetricsApart) {
   const auto of = [](const std::string& data, const std::string& model) {
     const Job job = load_job("", {"task.data.kind=" + data, "task.model=" + model});
-    return task_identity(job, prepare(job))["metric"];
+    return task_identity(job, resolve(job))["metric"];
   };
   EXPECT_EQ(of("synthetic-classes", "logistic"), "accuracy");
   EXPECT_EQ(of("synthetic-linear", "linear"), "mse");

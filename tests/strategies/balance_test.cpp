@@ -115,8 +115,7 @@ TEST(Balance, TheFastestNeedMoreMemory) {
                          "cluster.speed_factors=[1, 1, 1, 0.5, 1, 1, 0.5, 1]"};
   const auto memory = [&](const Settings& more) {
     Job job = load_job("", task + more);
-    const Architecture architecture = prepare(job).architecture;
-    return job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+    return resolve(job).plan.most_memory_bytes();
   };
   const double one_more = memory({"task.global_batch=568"}) - memory({});  // a sample for each
   EXPECT_NEAR(memory({"strategy.balance=true"}) - memory({}), 10 * one_more, 1e-6 * one_more);

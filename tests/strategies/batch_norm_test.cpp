@@ -178,8 +178,7 @@ TEST(BatchNorm, WorkersAreAveragedPlainlyByEveryOuterOptimizer) {
 
 TEST(BatchNorm, ComparisonsShareNoCurveWhereSharesMayDiffer) {
   const auto class_of = [](const Settings& settings) {
-    const Job job = load_job("", settings);
-    return job.strategy->equivalence(job.task);
+    return resolve(load_job("", settings)).plan.equivalence;
   };
   const Settings ring = {"strategy.kind=allreduce", "strategy.topology=ring"};
   EXPECT_EQ(class_of(batch_norm_task("64") + ring), "");

@@ -79,9 +79,7 @@ TEST(Buckets, SendWhatCheckSays) {
         double most = 0;
         for (size_t i = 0; i < two.size(); ++i) most = std::max(most, (four[i] - two[i]) / 2);
         const Job job = load_job("", settings);
-        const Prepared prepared = prepare(job);
-        const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
-        EXPECT_EQ(most, job.strategy->step_cost(plan).bytes_sent)
+        EXPECT_EQ(most, resolve(job).plan.busiest().bytes_sent)
             << entry.name << ", deterministic = " << deterministic << ", buckets of " << bucket;
       }
 }

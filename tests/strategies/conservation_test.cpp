@@ -11,7 +11,7 @@
 #include <numeric>
 #include <set>
 
-#include "jobs/predict_cost.h"
+#include "jobs/resolve.h"
 #include "jobs/run_folder.h"
 #include "tests/strategies/constant_gradient.h"
 #include "tests/strategies/series_file.h"
@@ -85,7 +85,7 @@ struct Books {
   RunRecord record;
   json written;
   std::vector<std::vector<double>> series;  // rows of step, time_s, loss, rate, samples
-  std::vector<double> moved;  // by weight and bias, in steps
+  std::vector<double> moved;                // by weight and bias, in steps
   double total(const char* key) const { return written.at(key).get<double>(); }
   double seconds() const { return written.at("time").at("total_s").get<double>(); }
   bool synchronous() const { return job.strategy->taxonomy().timing == "synchronous"; }
@@ -271,17 +271,15 @@ void expect_moved_by_its_samples(const Books& run) {
 
 void expect_memory_of_each_node(const Books& run) {
   if (!run.record.virtual_clock) return;
-  const Prepared prepared = prepare(run.job);
-  const std::vector<double> predicted =
-      predicted_memory_by_node(run.job, prepared.architecture, prepared.data.splits.train.size());
+  const Plan plan = resolve(run.job).plan;
   for (const json& node : run.written.at("nodes"))
     EXPECT_EQ(node.at("peak_memory_bytes").get<double>(),
-              predicted.at(node.at("rank").get<size_t>()));
+              plan.nodes.at(node.at("rank").get<size_t>()).memory_bytes);
 }
 
 void expect_books_add_up(const Books& run) {
   ASSERT_EQ(run.record.status, "done") << run.record.error;
-  ASSERT_EQ(run.written.at("nodes").size(), run.job.strategy->roles(run.job.cluster).size());
+  ASSERT_EQ(run.written.at("nodes").size(), resolve(run.job).plan.roles().size());
   expect_bytes_add_up(run);
   expect_seconds_add_up(run);
   expect_samples_add_up(run);
@@ -299,7 +297,7 @@ std::optional<Job> job_for(const Settings& variant, const std::string& fabric,
     try {
       Job job = load_job("", task + everywhere(fabric) + variant);
       job.strategy->fit(job.cluster);
-      prepare(job);
+      resolve(job);
       return job;
     } catch (const ConfigError& error) {
       refused = error.what();

@@ -118,7 +118,7 @@ TEST(ElasticAveraging, RefusesWhatContradicts) {
        {Settings{"strategy.penalty=1.0"}, Settings{"strategy.moving_rate=0.6"},
         Settings{"task.deterministic=true"},
         Settings{"strategy.mode=async", "cluster.cost_only=true"}})
-    EXPECT_THROW(prepare(load_job("", elastic(bad))), ConfigError) << bad[0];
+    EXPECT_THROW(resolve(load_job("", elastic(bad))), ConfigError) << bad[0];
 }
 
 }  // namespace

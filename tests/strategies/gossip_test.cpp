@@ -181,7 +181,7 @@ TEST(Gossip, RefusesWhatContradicts) {
   for (const Settings& bad :
        {Settings{"strategy.graph=torus", "cluster.workers=5"}, Settings{"task.deterministic=true"},
         Settings{"strategy.mode=async", "cluster.cost_only=true"}})
-    EXPECT_THROW(prepare(load_job("", gossip_settings(bad))), ConfigError) << bad[0];
+    EXPECT_THROW(resolve(load_job("", gossip_settings(bad))), ConfigError) << bad[0];
 }
 
 TEST(AsyncGossip, EndsWithTheSameParametersEverywhereAndAboutAllSamples) {

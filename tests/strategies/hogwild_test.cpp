@@ -90,11 +90,11 @@ TEST(Hogwild, StopsEverywhereAtTheTarget) {
 
 TEST(Hogwild, IsRefusedWithoutSharedMemory) {
   for (const char* elsewhere : {"cluster.fabric=virtual", "cluster.remote=1"})
-    EXPECT_THROW(prepare(load_job("", logistic_task() + hogwild(2) + Settings{elsewhere})),
+    EXPECT_THROW(resolve(load_job("", logistic_task() + hogwild(2) + Settings{elsewhere})),
                  ConfigError)
         << elsewhere;
   EXPECT_THROW(
-      prepare(load_job("", logistic_task() + hogwild(2) + Settings{"task.deterministic=true"})),
+      resolve(load_job("", logistic_task() + hogwild(2) + Settings{"task.deterministic=true"})),
       ConfigError);
 }
 

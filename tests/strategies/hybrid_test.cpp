@@ -102,8 +102,7 @@ TEST(Hybrid, RandomFaultsEndInAStatedOutcome) {
 
 std::vector<std::string> explained(const Settings& settings) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
-  return job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+  return resolve(job).plan.reasons;
 }
 
 size_t considered(const std::vector<std::string>& lines) {
@@ -196,9 +195,8 @@ TEST(HybridPlan, SaysWhatIsSplitAndWhatIsSummed) {
 
 // No plan that could have been asked for is shown as faster than the one that is chosen.
 TEST(HybridPlan, AutoIsTheFastestOfAllByWhatCheckShows) {
-  const auto shown_ms = [](const Job& job, const Architecture& architecture) {
-    for (const std::string& line :
-         job.strategy->explain({job.task, job.cluster, job.optimizer, architecture}))
+  const auto shown_ms = [](const Job& job) {
+    for (const std::string& line : resolve(job).plan.reasons)
       if (line.starts_with("about ")) return std::stod(line.substr(6));
     ADD_FAILURE() << "no time is shown";
     return 0.0;
@@ -215,15 +213,14 @@ TEST(HybridPlan, AutoIsTheFastestOfAllByWhatCheckShows) {
                              "cluster.workers=" + std::to_string(workers),
                              std::string("cluster.bandwidth=\"") + bandwidth + "\""};
       const Job job = load_job("", task);
-      const Prepared prepared = prepare(job);
-      const double chosen_ms = shown_ms(job, prepared.architecture);
+      const double chosen_ms = shown_ms(job);
       size_t others = 0;
       for (int data = 1; data <= workers; ++data)
         for (int shards = 1; data * shards <= workers; ++shards) {
           const Settings sizes = {"strategy.data=" + std::to_string(data),
                                   "strategy.shards=" + std::to_string(shards)};
           if (!refusal(task + sizes).empty()) continue;
-          EXPECT_LE(chosen_ms, shown_ms(load_job("", task + sizes), prepared.architecture))
+          EXPECT_LE(chosen_ms, shown_ms(load_job("", task + sizes)))
               << workers << bandwidth << sizes[0] << sizes[1];
           ++others;
         }

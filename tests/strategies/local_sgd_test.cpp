@@ -153,7 +153,7 @@ TEST(LocalSgd, RefusesWhatContradicts) {
                               Settings{"strategy.sync_every=2", "strategy.overlap=2"},
                               Settings{"task.deterministic=true"}}) {
     const Job job = load_job("", linear_task() + two_workers("virtual") + bad);
-    EXPECT_THROW(prepare(job), ConfigError) << bad[0];
+    EXPECT_THROW(resolve(job), ConfigError) << bad[0];
   }
 }
 

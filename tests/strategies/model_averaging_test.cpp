@@ -77,13 +77,10 @@ TEST(StepCost, OfAveragesIsWhatIsSent) {
     };
     const Job job =
         load_job("", settings + Settings{"task.max_steps=" + std::to_string(each.longer)});
-    const Prepared prepared = prepare(job);
-    const size_t samples = prepared.data.splits.train.size();
+    const Resolved resolved = resolve(job);
+    const size_t samples = resolved.data.splits.train.size();
     ASSERT_EQ((samples + 48) / 49, 8u);
-    const double predicted =
-        job.strategy
-            ->step_cost({job.task, job.cluster, job.optimizer, prepared.architecture, samples})
-            .bytes_sent;
+    const double predicted = resolved.plan.busiest().bytes_sent;
     EXPECT_DOUBLE_EQ(predicted, (sent(each.longer) - sent(each.shorter)) /
                                     static_cast<double>(each.longer - each.shorter))
         << each.strategy[0] << each.strategy[1];

@@ -60,7 +60,7 @@ void expect_charged(const Settings& job, double passes, double layers) {
 
 TEST(Overhead, EveryPassAndEveryLayerIsChargedOnce) {
   const Job job = load_job("", overhead_task({"strategy.kind=allreduce"}));
-  const auto layers = static_cast<double>(prepare(job).architecture.layers.size());
+  const auto layers = static_cast<double>(resolve(job).architecture.layers.size());
   // A gradient is a pass through all layers, forward and backward.
   expect_charged(overhead_task({"cluster.workers=1", "strategy.kind=solo"}), 1, 2 * layers);
   expect_charged(overhead_task({"strategy.kind=allreduce"}), 4, 4 * 2 * layers);
@@ -75,7 +75,7 @@ TEST(Overhead, EveryPassAndEveryLayerIsChargedOnce) {
 
 TEST(Overhead, StagesAndShardsBeginEveryMicroBatch) {
   const Job job = load_job("", overhead_task({"strategy.kind=allreduce"}));
-  const Architecture whole = prepare(job).architecture;
+  const Architecture whole = resolve(job).architecture;
   const auto layers = static_cast<double>(whole.layers.size());
   // Each of the three stages begins each of the five micro-batches.
   const Settings pipeline = {"cluster.workers=3", "strategy.micro_batches=5",
@@ -93,7 +93,7 @@ TEST(Overhead, AnEmptyBatchCostsNothing) {
   const Settings task = overhead_task({"strategy.kind=allreduce", "cluster.step_overhead=1 ms",
                                        "task.max_steps=2", "task.data.samples=80"});
   const Job job = load_job("", task);
-  const size_t samples = prepare(job).data.splits.train.size();
+  const size_t samples = resolve(job).data.splits.train.size();
   const RunRecord record = run(task + Settings{fmt::format("task.global_batch={}", samples - 2)});
   ASSERT_EQ(record.status, "done") << record.error;
   EXPECT_GT(record.nodes[1].compute_s, 2 * 2e-3);  // two steps, at half the reference speed

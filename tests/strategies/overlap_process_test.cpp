@@ -89,8 +89,10 @@ std::string train(Node& node, const Job& job, const Data& data, const Architectu
   Stopwatch watch(node.clock());
   Recorder recorder;
   Log log;
-  Context context{node,    job.task, job.cluster, job.optimizer, data,  model,
-                  nullptr, watch,    recorder,    log,           {0, 1}};
+  const Plan plan =
+      job.strategy->plan({job.task, job.cluster, job.optimizer, architecture, sizes_of(data)});
+  Context context{node,  plan,    job.task, job.cluster, job.optimizer, data,
+                  model, nullptr, watch,    recorder,    log,           {0, 1}};
   job.strategy->run(context);
   const bool all = std::all_of(gradients.span().begin(), gradients.span().end(),
                                [](float value) { return value == kSum; });

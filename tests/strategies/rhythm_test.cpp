@@ -72,11 +72,11 @@ TEST(Rhythm, EvaluationsCountInVirtualTime) {
     return record.nodes.front().compute_s;
   };
   const Job loaded = load_job("", job);
-  const Prepared prepared = prepare(loaded);
-  const size_t samples = prepared.data.splits.validation.size();
+  const Resolved resolved = resolve(loaded);
+  const size_t samples = resolved.data.splits.validation.size();
   const auto chunks = static_cast<double>(evaluation_chunks(samples));
-  const auto layers = static_cast<double>(prepared.architecture.layers.size());
-  const double one_s = static_cast<double>(samples) * prepared.architecture.forward_flops() / 1e9 +
+  const auto layers = static_cast<double>(resolved.architecture.layers.size());
+  const double one_s = static_cast<double>(samples) * resolved.architecture.forward_flops() / 1e9 +
                        overhead_of(loaded.cluster, 0, chunks, chunks * layers);
   EXPECT_GT(one_s, 0);
   EXPECT_NEAR(compute_s("1e-9", 10) - compute_s("1000", 1), 9 * one_s, 1e-6 * one_s);
@@ -94,7 +94,7 @@ TEST(Rhythm, QualityIsMeasuredOnValidationAndTheFinalOneOnTestSamples) {
                  "task.data.test=0.0933",     "task.max_steps=3",
                  "task.eval_every=1e-9",      "cluster.fabric=virtual",
                  "strategy.kind=" + strategy, alone ? "cluster.workers=1" : "cluster.workers=2"};
-    const Splits splits = prepare(load_job("", job)).data.splits;
+    const Splits splits = resolve(load_job("", job)).data.splits;
     ASSERT_EQ(std::gcd(splits.validation.size(), splits.test.size()), 1U);
     const RunRecord record = run(job);
     ASSERT_EQ(record.status, "done") << strategy << ": " << record.error;

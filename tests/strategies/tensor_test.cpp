@@ -101,10 +101,9 @@ TEST(Tensor, CostsAreTheSameWithoutTheArithmetic) {
   }
 }
 
-StepCost predicted(const Settings& settings) {
+NodePlan predicted(const Settings& settings) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
-  return job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
+  return resolve(job).plan.busiest();
 }
 
 // What a step sends is known before the run, by the byte.

@@ -50,7 +50,7 @@ inline void expect_stated_outcomes(uint64_t seeds, double within_s, int more_tha
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     Random random(seed, Stream::kFault);
     Job job = make_job(random);
-    const uint64_t nodes = job.strategy->roles(job.cluster).size();
+    const uint64_t nodes = resolve(job).plan.roles().size();
     for (uint64_t i = random.below(3); i > 0; --i) {
       FaultConfig fault;
       const char* kinds[] = {"crash", "link_down", "partition"};

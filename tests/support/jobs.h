@@ -61,7 +61,7 @@ inline RunRecord run(const Settings& settings, const std::string& out = "") {
 inline std::string refusal(const Settings& settings) {
   try {
     Job job = load_job("", settings);
-    prepare(job);
+    resolve(job);
   } catch (const ConfigError& error) {
     return error.key() + ": " + error.what();
   }

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "jobs/launcher.h"
-#include "jobs/predict_cost.h"
+#include "jobs/resolve.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/what_if.h"
@@ -38,9 +38,10 @@ TEST(StepSimulation, AgreesWithAWholeRun) {
   for (const char* topology : {"ring", "butterfly", "tree", "all_to_all"}) {
     Job job = simulated_job({fmt::format("strategy.topology={}", topology), "task.epochs=3",
                              "task.data.samples=592"});  // whole batches only
-    const Prepared prepared = prepare(job);
-    const StepFigures figures = simulate_steps(job, prepared, never);
-    const RunRecord whole = launch(job, prepared, {.out = "", .keep_files = false}, never);
+    const Resolved resolved = resolve(job);
+    const StepFigures figures = simulate_steps(job, resolved.data, never);
+    const RunRecord whole =
+        launch(resolve(job, resolved.data), {.out = "", .keep_files = false}, never);
     const NodeReport& node = whole.nodes.front();
     double total_s = 0;
     for (const NodeReport& each : whole.nodes) total_s = std::max(total_s, each.total_s);
@@ -65,9 +66,9 @@ TEST(StepSimulation, MeasuresSharesThatHaveSettled) {
       "cluster.latency=1 us",    "cluster.stragglers=[{kind=\"constant\", node=2, factor=2}]"};
   Job equal = simulated_job(cluster);
   Job balanced = simulated_job(cluster + Settings{"strategy.balance=true"});
-  const Prepared prepared = prepare(equal);
-  const StepFigures slow = simulate_steps(equal, prepared, never);
-  const StepFigures fast = simulate_steps(balanced, prepared, never);
+  const Resolved resolved = resolve(equal);
+  const StepFigures slow = simulate_steps(equal, resolved.data, never);
+  const StepFigures fast = simulate_steps(balanced, resolved.data, never);
   EXPECT_NEAR(fast.step_s / slow.step_s, 4.0 / 7, 0.02);
   EXPECT_NEAR(fast.evaluation_s / slow.evaluation_s, 1, 0.05);
 }
@@ -77,9 +78,9 @@ TEST(StepSimulation, FindsTheBusiestLink) {
   Job job = simulated_job({"strategy.topology=ring", "cluster.bandwidth=100 kB/s",
                            "cluster.latency=0", "cluster.speed=1 TFLOP/s",
                            "cluster.step_overhead=0", "cluster.layer_overhead=0"});
-  const Prepared prepared = prepare(job);
-  const StepFigures ring = simulate_steps(job, prepared, never);
-  const double bytes = 2.0 * 3 / 4 * static_cast<double>(prepared.architecture.parameter_count) * 4;
+  const Resolved resolved = resolve(job);
+  const StepFigures ring = simulate_steps(job, resolved.data, never);
+  const double bytes = 2.0 * 3 / 4 * static_cast<double>(resolved.architecture.parameter_count) * 4;
   EXPECT_NEAR(ring.bytes, bytes, 8);  // shares differ by a value
   EXPECT_EQ(ring.messages, 6);
   EXPECT_GT(ring.busiest_link, 0.9);  // nothing but bytes takes time here
@@ -88,14 +89,14 @@ TEST(StepSimulation, FindsTheBusiestLink) {
 
 TEST(StepSimulation, SpreadsOverTheSeedsOfStragglers) {
   Job job = simulated_job({"strategy.topology=ring"});
-  const Prepared prepared = prepare(job);
-  EXPECT_EQ(simulate_steps(job, prepared, never).step_error, 0);
+  const Resolved resolved = resolve(job);
+  EXPECT_EQ(simulate_steps(job, resolved.data, never).step_error, 0);
   StragglerConfig straggler;
   straggler.kind = "random";
   straggler.factor = 1000;
   straggler.probability = 0.05;
   job.cluster.stragglers = {straggler};
-  const StepFigures figures = simulate_steps(job, prepared, never);
+  const StepFigures figures = simulate_steps(job, resolved.data, never);
   EXPECT_GT(figures.step_error, 0);
   EXPECT_LT(figures.step_error, 1);
 }
@@ -285,9 +286,9 @@ TEST(MemoryAdvice, SaysWhichSplitWouldFit) {
              "task.model.kind=mlp", "task.model.hidden=[512, 512, 512]", "task.global_batch=64",
              "strategy.kind=solo", "cluster.workers=1", "cluster.fabric=virtual",
              fmt::format("cluster.memory=\"{}\"", memory)});
-    const Prepared prepared = prepare(choice.job);
-    choice.memory_bytes = predicted_memory_bytes(choice.job, prepared.architecture);
-    return memory_advice(choice, prepared)["text"].get<std::string>();
+    const Resolved resolved = resolve(choice.job);
+    choice.memory_bytes = resolved.plan.most_memory_bytes();
+    return memory_advice(choice, resolved)["text"].get<std::string>();
   };
   EXPECT_EQ(text("100 MB").find("pipeline"), std::string::npos) << text("100 MB");
   EXPECT_NE(text("4 MB").find("a pipeline of 3 stages would fit"), std::string::npos)

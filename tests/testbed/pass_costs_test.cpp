@@ -87,8 +87,7 @@ TEST(PassCosts, AreFoundAgainWhereTimesFollowThem) {
 TEST(PassCosts, SayHowFarTimesAreFromThem) {
   std::vector<TimedPass> passes;
   for (int i = 0; i < 40; ++i)
-    passes.push_back(
-        {.layers = 0, .samples = 1, .seconds = i % 2 ? 0.8e-3 : 1.2e-3, .batch = 1});
+    passes.push_back({.layers = 0, .samples = 1, .seconds = i % 2 ? 0.8e-3 : 1.2e-3, .batch = 1});
   EXPECT_NEAR(fit_pass_costs(passes).error, 0.2, 0.02);
   // Only the share of the time in which nodes compute is that uncertain.
   Choice choice;
@@ -181,11 +180,11 @@ TEST_F(SmallModel, AJobThatIsHandedOnTakesTheTimesOfTheAdvice) {
 // `survey` and `compare` simulate as advice does, because all charge the same cost of a pass.
 TEST_F(SmallModel, AStepOfAWholeRunIsTheStepOfTheAdvice) {
   Job solo = job({"cluster.workers=1", "strategy.kind=solo"});
-  const Prepared prepared = prepare(solo);
-  const StepFigures step = simulate_steps(solo, prepared, not_stopped);
-  const double layers = 2.0 * static_cast<double>(prepared.architecture.layers.size());
+  const Resolved resolved = resolve(solo);
+  const StepFigures step = simulate_steps(solo, resolved.data, not_stopped);
+  const double layers = 2.0 * static_cast<double>(resolved.architecture.layers.size());
   const double pass_s = overhead_of(solo.cluster, 0, 1, layers) +
-                        64 * prepared.architecture.training_flops() / solo.cluster.speed_flops;
+                        64 * resolved.architecture.training_flops() / solo.cluster.speed_flops;
   EXPECT_GE(step.step_s, pass_s);
   EXPECT_LT(step.step_s, 1.05 * pass_s);  // the rest is the optimizer's update
 }

@@ -74,7 +74,7 @@ TEST(ComparedJobs, UseTheMachinesOfTheClusterAndNoMore) {
                with_settings(task, {"cluster.nodes_per_host=" + std::string(hosts)}), {"all"})) {
         if (!each.refusal.empty()) continue;
         const ClusterConfig& cluster = each.job.cluster;
-        const auto nodes = std::ssize(each.job.strategy->roles(cluster));
+        const auto nodes = std::ssize(each.plan.nodes);
         EXPECT_LE(hosts_of(cluster, nodes), 4 / std::stoi(hosts)) << each.job.name;
         ++possible;
         with_others += nodes > cluster.workers;
@@ -89,8 +89,7 @@ TEST(ComparedJobs, OfServersArePlanned) {
   for (ComparedJob& each : compared_jobs(
            virtual_job({"task.model.kind=mlp", "task.model.hidden=[512]", "task.global_batch=64"}),
            {"parameter_server"})) {
-    const auto servers =
-        std::ssize(each.job.strategy->roles(each.job.cluster)) - each.job.cluster.workers;
+    const auto servers = std::ssize(each.plan.nodes) - each.job.cluster.workers;
     const bool planned = resolved_toml(each.open).find("servers = \"auto\"") != std::string::npos;
     EXPECT_EQ(planned, each.job.name != "ps-bsp-1") << each.job.name;
     if (each.job.name == "ps-bsp-1") {

@@ -12,52 +12,24 @@
 namespace tutti {
 namespace {
 
+constexpr const char* kKept = "exits";  // the attachment of a run
+
 class EarlyExit : public Strategy {
  public:
   void visit(Visitor& v) override { tutti::visit(v, config_); }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
-    tutti::validate(config_, task, cluster);
-  }
-
-  void validate_optimizer(const OptimizerConfig& optimizer) const override {
-    if (optimizer.clip_norm > 0)
-      throw ConfigError("optimizer.clip_norm",
-                        fmt::format("optimizer.clip_norm = {} needs the norm of the whole "
-                                    "gradient, of which a tier of strategy.kind = \"early_exit\" "
-                                    "has a part; set it to 0",
-                                    optimizer.clip_norm));
-  }
-
-  void validate_data(const Data& data, const ClusterConfig&) const override {
-    if (config_.thresholds.empty() && data.splits.validation.empty())
-      throw ConfigError("strategy.thresholds",
-                        "strategy.thresholds is empty, so thresholds are chosen on validation, but "
-                        "there are no validation samples; raise task.data.validation, or give "
-                        "thresholds");
-  }
-
-  Architecture arrange(const Plan& plan) const override { return arrange_tiers(config_, plan); }
-
-  void validate_plan(const Plan& plan) const override { place_tiers(config_, plan); }
-
-  std::vector<std::string> explain(const Plan& plan) const override {
-    return explain_tiers(config_, plan);
-  }
-
   Taxonomy taxonomy() const override {
     const bool shares = config_.devices > 1 && !sees_parts(config_);
-    return {"client-server", shares ? "hybrid" : "model", "centralised", "synchronous",
-            "early exits"};
-  }
-
-  std::vector<std::string> roles(const ClusterConfig& cluster) const override {
-    std::vector<std::string> roles(static_cast<size_t>(cluster.workers), "edge");
-    std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), "device");
-    if (sees_parts(config_) && config_.devices < cluster.workers)
-      roles[static_cast<size_t>(config_.devices)] = "aggregator";
-    roles.back() = "cloud";
-    return roles;
+    return {.structure = "client-server",
+            .parallelism = shares ? "hybrid" : "model",
+            .optimisation = "centralised",
+            .timing = "synchronous",
+            .pattern = "early exits",
+            .data = sees_parts(config_) ? "a part of each sample on every device"
+                                        : "shares of each batch on devices",
+            .stragglers = "everybody waits",
+            .communication = "activations and their gradients",
+            .computation = "its layers, and an exit"};
   }
 
   // Of a cluster that has more nodes than device, edge and cloud need, device and cloud: every
@@ -75,52 +47,31 @@ class EarlyExit : public Strategy {
     shrink_cluster(cluster, std::min(cluster.workers, local_nodes(config_) + tiers - 1));
   }
 
-  std::vector<Range> layers_of(const Plan& plan, Rank worker) const override {
-    return place_tiers(config_, plan).layers_of(worker);
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const Tiers tiers = place_tiers(config_, plan);
-    StepCost most;
-    for (Rank rank = 0; rank < plan.cluster.workers; ++rank) {
-      const StepCost cost = tier_traffic(tiers, plan, rank);
-      if (cost.bytes_sent >= most.bytes_sent) most = cost;
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy(), {.roles = roles(input.cluster)});
+    tutti::validate(config_, input.task, input.cluster);
+    check(input);
+    plan.architecture = std::make_shared<Architecture>(arrange_tiers(config_, input));
+    const PlanInput arranged{input.task, input.cluster, input.optimizer, *plan.architecture,
+                             input.data};
+    const auto detail = std::make_shared<TierPlan>(tiers_for(config_, arranged));
+    const Tiers& tiers = detail->tiers;
+    const AtLargestBatch largest(arranged);
+    for (Rank rank = 0; rank < plan.workers; ++rank) {
+      NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
+      node.layers = tiers.layers_of(rank);
+      set_traffic(node, tier_traffic(tiers, arranged, rank));
+      node.memory_bytes = tier_memory(tiers, largest.input(), rank);
     }
-    return most;
+    plan.reasons = explain_tiers(tiers, config_, arranged);
+    plan.keeps = kKept;
+    plan.facts = {{"tiers", tiers.layers}, {"devices", static_cast<int64_t>(tiers.devices)}};
+    plan.detail = detail;
+    return plan;
   }
 
-  double memory_bytes(const Plan& plan) const override {
-    const std::vector<double> bytes = memory_by_worker(plan);
-    return *std::max_element(bytes.begin(), bytes.end());
-  }
-  std::vector<double> memory_by_worker(const Plan& plan) const override {
-    const Tiers tiers = place_tiers(config_, plan);
-    std::vector<double> bytes;
-    for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
-      bytes.push_back(tier_memory(tiers, plan, rank));
-    return bytes;
-  }
-
-  std::string keeps() const override { return "exits"; }
-
-  std::unique_ptr<Answerer> answerer(const Plan& plan, Model& model,
-                                     const Attachment& attachment) const override {
-    const KeptExits kept = read_exits(attachment);
-    const auto count = static_cast<size_t>(tiers_of(config_, plan.cluster)) - 1;
-    if (kept.cuts.size() != count || (!config_.cuts.empty() && kept.cuts != config_.cuts))
-      throw DataError(
-          fmt::format("exits.safetensors: its cuts [{}] are not those of the run's "
-                      "job.toml; put the file of this run back, or train it again",
-                      fmt::join(kept.cuts, ", ")));
-    EarlyExitConfig config = config_;
-    config.cuts = kept.cuts;  // the run chose them if the settings left them open
-    return std::make_unique<ExitNetwork>(model, place_tiers(config, plan), attachment,
-                                         kept.thresholds);
-  }
-
-  void run(Context& context) const override {
-    const Tiers tiers = place_tiers(
-        config_, {context.task, context.cluster, context.optimizer, context.model.architecture()});
+  NodeResult run(Context& context) const override {
+    const Tiers& tiers = detail_of<TierPlan>(context.plan).tiers;
     // All nodes use one order of samples. Devices take shares of a batch. The tiers above take all
     // of it, and so do devices that see parts.
     Batches batches(context.data.splits.train, context.task.partition,
@@ -129,12 +80,60 @@ class EarlyExit : public Strategy {
     const auto trainer = std::make_shared<EarlyExitTrainer>(context, tiers, config_);
     context.node.membership().end_waits_on_any_loss(true);
     run_steps(context, batches, *trainer);
-    trainer->gather_parameters();
-    context.members = {0};  // who has all parameters
-    context.test = [trainer] { return trainer->test(); };
+    return {.members = {0},  // who has all parameters
+            .test = [trainer] { return trainer->test(); },
+            .attachment = trainer->gather_parameters()};
+  }
+
+  std::unique_ptr<Answerer> answerer(const PlanInput& input, Model& model,
+                                     const LoadAttachment& load) const override {
+    const Attachment attachment = load(kKept);
+    const KeptExits kept = read_exits(attachment);
+    const auto count = static_cast<size_t>(tiers_of(config_, input.cluster)) - 1;
+    if (kept.cuts.size() != count || (!config_.cuts.empty() && kept.cuts != config_.cuts))
+      throw DataError(
+          fmt::format("exits.safetensors: its cuts [{}] are not those of the run's "
+                      "job.toml; put the file of this run back, or train it again",
+                      fmt::join(kept.cuts, ", ")));
+    EarlyExitConfig config = config_;
+    config.cuts = kept.cuts;  // the run chose them if the settings left them open
+    return std::make_unique<ExitNetwork>(model, tiers_for(config, input), attachment,
+                                         kept.thresholds);
   }
 
  private:
+  struct TierPlan : PlanDetail {
+    explicit TierPlan(Tiers placed) : tiers(std::move(placed)) {}
+    Tiers tiers;
+  };
+
+  static Tiers tiers_for(const EarlyExitConfig& config, const PlanInput& input) {
+    return place_tiers(config, input);
+  }
+
+  void check(const PlanInput& input) const {
+    if (input.optimizer.clip_norm > 0)
+      throw ConfigError("optimizer.clip_norm",
+                        fmt::format("optimizer.clip_norm = {} needs the norm of the whole "
+                                    "gradient, of which a tier of strategy.kind = \"early_exit\" "
+                                    "has a part; set it to 0",
+                                    input.optimizer.clip_norm));
+    if (config_.thresholds.empty() && input.data.counted && input.data.validation == 0)
+      throw ConfigError("strategy.thresholds",
+                        "strategy.thresholds is empty, so thresholds are chosen on validation, but "
+                        "there are no validation samples; raise task.data.validation, or give "
+                        "thresholds");
+  }
+
+  std::vector<std::string> roles(const ClusterConfig& cluster) const {
+    std::vector<std::string> roles(static_cast<size_t>(cluster.workers), "edge");
+    std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), "device");
+    if (sees_parts(config_) && config_.devices < cluster.workers)
+      roles[static_cast<size_t>(config_.devices)] = "aggregator";
+    roles.back() = "cloud";
+    return roles;
+  }
+
   EarlyExitConfig config_;
 };
 

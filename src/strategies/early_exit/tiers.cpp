@@ -24,23 +24,24 @@ size_t head_parameters(const Tiers& tiers, Rank rank) {
 // What a sample that goes all the way takes: arithmetic on each tier, and the way between them
 // (as Kang et al., "Neurosurgeon", 2017).
 double seconds_through(const std::vector<Range>& layers, const EarlyExitConfig& config,
-                       const Plan& plan) {
+                       const PlanInput& input) {
   double seconds = 0;
   for (size_t tier = 0; tier < layers.size(); ++tier) {
-    const Architecture own = stage_of(plan.architecture, layers[tier]);
+    const Architecture own = stage_of(input.architecture, layers[tier]);
     const auto rank =
         static_cast<Rank>(tier == 0 ? 0 : config.devices + static_cast<int64_t>(tier) - 1);
-    seconds += own.forward_flops() / speed_of(plan.cluster, rank) +
-               overhead_of(plan.cluster, rank, 1, static_cast<double>(own.layers.size()));
+    seconds += own.forward_flops() / speed_of(input.cluster, rank) +
+               overhead_of(input.cluster, rank, 1, static_cast<double>(own.layers.size()));
     if (tier + 1 < layers.size())
       seconds += static_cast<double>(output_values(own)) * static_cast<double>(config.bits) / 8 /
-                 shared_bandwidth(plan.cluster, 1);
+                 shared_bandwidth(input.cluster, 1);
   }
   return seconds;
 }
 
-std::vector<Range> fastest_layers(const EarlyExitConfig& config, const Plan& plan, size_t tiers) {
-  const std::vector<size_t> cuts = plan.architecture.cuts();
+std::vector<Range> fastest_layers(const EarlyExitConfig& config, const PlanInput& input,
+                                  size_t tiers) {
+  const std::vector<size_t> cuts = input.architecture.cuts();
   std::vector<Range> best;
   double best_s = std::numeric_limits<double>::infinity();
   // Every choice of tiers - 1 of the cuts, as a mask.
@@ -50,8 +51,8 @@ std::vector<Range> fastest_layers(const EarlyExitConfig& config, const Plan& pla
     std::vector<size_t> trial;
     for (size_t i = 0; i < cuts.size(); ++i)
       if (chosen[i]) trial.push_back(cuts[i]);
-    const std::vector<Range> layers = stages_between(plan.architecture, trial);
-    const double seconds = seconds_through(layers, config, plan);
+    const std::vector<Range> layers = stages_between(input.architecture, trial);
+    const double seconds = seconds_through(layers, config, input);
     if (seconds < best_s) {
       best_s = seconds;
       best = layers;
@@ -132,21 +133,22 @@ ExitCosts Tiers::costs() const {
 
 namespace {
 
-void require_classes(const Plan& plan) {
-  const Architecture& whole = plan.architecture;
+void require_classes(const PlanInput& input) {
+  const Architecture& whole = input.architecture;
   if (whole.classification && whole.positions == 1) return;
   throw ConfigError(
       "task.model",
       fmt::format("strategy.kind = \"early_exit\" asks how certain a class is, but "
                   "task.model = \"{}\" predicts {}; use a classification with one "
                   "answer for each sample",
-                  plan.task.model.kind, whole.classification ? "at every position" : "a number"));
+                  input.task.model.kind, whole.classification ? "at every position" : "a number"));
 }
 
-std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const Plan& plan, size_t count) {
-  const Architecture& whole = plan.architecture;
+std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const PlanInput& input,
+                                   size_t count) {
+  const Architecture& whole = input.architecture;
   if (!sees_parts(config))
-    return config.cuts.empty() ? fastest_layers(config, plan, count)
+    return config.cuts.empty() ? fastest_layers(config, input, count)
                                : given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
   // arrange_tiers() has put the copies of all devices first, then the rest.
   const auto own = static_cast<size_t>(config.cuts[0]);
@@ -162,10 +164,10 @@ std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const Plan& pl
 
 }  // namespace
 
-Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan) {
-  const Architecture& whole = plan.architecture;
+Architecture arrange_tiers(const EarlyExitConfig& config, const PlanInput& input) {
+  const Architecture& whole = input.architecture;
   if (!sees_parts(config)) return whole;
-  require_classes(plan);
+  require_classes(input);
   given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
   const Views views(whole.input, static_cast<size_t>(config.devices));
   const Fuse how = fuse_named(config.fuse_features);
@@ -190,16 +192,16 @@ Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan) {
   }
 }
 
-Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan) {
-  const Architecture& whole = plan.architecture;
-  require_classes(plan);
-  const auto count = static_cast<size_t>(tiers_of(config, plan.cluster));
+Tiers place_tiers(const EarlyExitConfig& config, const PlanInput& input) {
+  const Architecture& whole = input.architecture;
+  require_classes(input);
+  const auto count = static_cast<size_t>(tiers_of(config, input.cluster));
   if (whole.cuts().size() + 1 < count)
     throw ConfigError("strategy.kind",
                       fmt::format("strategy.kind = \"early_exit\" needs {} tiers here, but "
                                   "task.model = \"{}\" has at most {}: it can be cut {}; use fewer "
                                   "workers or a deeper model",
-                                  count, plan.task.model.kind, whole.cuts().size() + 1,
+                                  count, input.task.model.kind, whole.cuts().size() + 1,
                                   cuts_in_words(whole, whole.cuts())));
   Tiers tiers;
   tiers.devices = static_cast<size_t>(config.devices);
@@ -207,7 +209,7 @@ Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan) {
   // Images are stored as a byte for each pixel and colour, everything else as floats.
   tiers.raw_bytes = static_cast<size_t>(elements(whole.input)) *
                     (whole.input.size() == 3 ? sizeof(uint8_t) : sizeof(float));
-  tiers.layers = layers_of_tiers(config, plan, count);
+  tiers.layers = layers_of_tiers(config, input, count);
   if (sees_parts(config)) tiers.views.emplace(whole.input, tiers.devices);
   tiers.fuse_scores = fuse_named(config.fuse_scores);
   tiers.fuse_features = fuse_named(config.fuse_features);
@@ -235,17 +237,17 @@ std::string explain_views(const EarlyExitConfig& config, const Tiers& tiers) {
 
 }  // namespace
 
-std::vector<std::string> explain_tiers(const EarlyExitConfig& config, const Plan& plan) {
-  const Tiers tiers = place_tiers(config, plan);
+std::vector<std::string> explain_tiers(const Tiers& tiers, const EarlyExitConfig& config,
+                                       const PlanInput& input) {
   std::vector<std::string> lines;
   for (size_t tier = 0; tier < tiers.size(); ++tier) {
-    const Architecture own = stage_of(plan.architecture, tiers.layers[tier]);
+    const Architecture own = stage_of(input.architecture, tiers.layers[tier]);
     std::string line = fmt::format(
         "{} on rank {}{}: layers {} to {} ({} to {}), {:.3g} % of the arithmetic, {} parameters",
         tier_name(tiers, tier), tiers.rank_of(tier),
         tier == 0 && tiers.devices > 1 ? fmt::format(" to {}", tiers.devices - 1) : "",
         tiers.layers[tier].begin, tiers.layers[tier].end - 1, own.layers.front().name,
-        own.layers.back().name, 100 * own.forward_flops() / plan.architecture.forward_flops(),
+        own.layers.back().name, 100 * own.forward_flops() / input.architecture.forward_flops(),
         own.parameter_count);
     if (tier + 1 < tiers.size())
       line += fmt::format("; exit of {} parameters; passes on {} values of {} bits, {} bytes",
@@ -269,8 +271,8 @@ std::vector<std::string> explain_tiers(const EarlyExitConfig& config, const Plan
     lines.push_back(
         fmt::format("cut where a sample that goes all the way takes the least time, {:.3g} ms; it "
                     "can be cut {}",
-                    1e3 * seconds_through(tiers.layers, config, plan),
-                    cuts_in_words(plan.architecture, plan.architecture.cuts())));
+                    1e3 * seconds_through(tiers.layers, config, input),
+                    cuts_in_words(input.architecture, input.architecture.cuts())));
   return lines;
 }
 

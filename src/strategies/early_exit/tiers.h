@@ -68,17 +68,18 @@ std::string tier_name(const Tiers& tiers, size_t tier);  // device, edge, cloud
 
 // Returns the layers to train. Devices that see parts each have their own copy of the first ones.
 // Throws ConfigError when the model cannot be cut like this.
-Architecture arrange_tiers(const EarlyExitConfig& config, const Plan& plan);
+Architecture arrange_tiers(const EarlyExitConfig& config, const PlanInput& input);
 // Expects the plan to have the layers of arrange_tiers().
-Tiers place_tiers(const EarlyExitConfig& config, const Plan& plan);
+Tiers place_tiers(const EarlyExitConfig& config, const PlanInput& input);
 
 // Describes the parameters of an exit to an optimizer.
 Layout head_layout(const HeadPlace& head, size_t classes);
 
 // What a node sends for a batch of training; what it holds.
-StepCost tier_traffic(const Tiers& tiers, const Plan& plan, Rank rank);
-double tier_memory(const Tiers& tiers, const Plan& plan, Rank rank);
+StepCost tier_traffic(const Tiers& tiers, const PlanInput& input, Rank rank);
+double tier_memory(const Tiers& tiers, const PlanInput& input, Rank rank);
 // The plan in words, line by line.
-std::vector<std::string> explain_tiers(const EarlyExitConfig& config, const Plan& plan);
+std::vector<std::string> explain_tiers(const Tiers& tiers, const EarlyExitConfig& config,
+                                       const PlanInput& input);
 
 }  // namespace tutti

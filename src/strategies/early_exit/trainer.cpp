@@ -54,10 +54,10 @@ Quality EarlyExitTrainer::validate(Tag tag) {
   return quality_of(context_, sums, samples.size());
 }
 
-void EarlyExitTrainer::gather_parameters() {
+Attachment EarlyExitTrainer::gather_parameters() {
   const std::vector<float> exits = node_->gather_parameters();
-  if (context_.node.endpoint().rank() == 0 && !context_.node.clock().cost_only())
-    context_.attachment = attach_exits(tiers_, exits, thresholds_);
+  if (context_.node.endpoint().rank() != 0 || context_.node.clock().cost_only()) return {};
+  return attach_exits(tiers_, exits, thresholds_);
 }
 
 // The cloud knows, and tells everybody: with the thresholds.

@@ -17,7 +17,7 @@ class EarlyExitTrainer : public StepTaker {
   // Accuracy with samples leaving early; chooses the thresholds if the settings leave them open.
   Quality validate(Tag tag) override;
   // Brings all parameters to rank 0, where those of the exits become the attachment of the run.
-  void gather_parameters();
+  Attachment gather_parameters();
   // Accuracy on the test samples, each of which goes as far as it must. Rank 0 knows it, and leaves
   // figures of it in its record.
   double test();

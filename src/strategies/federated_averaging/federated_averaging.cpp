@@ -14,62 +14,57 @@ class FederatedAveraging : public Strategy {
  public:
   void visit(Visitor& visitor) override { fed::visit(visitor, config_); }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
-    fed::validate(config_, task, cluster);
-  }
-  void validate_optimizer(const OptimizerConfig& optimizer) const override {
-    fed::validate(config_, optimizer);
-  }
-  void validate_data(const Data& data, const ClusterConfig& cluster) const override {
-    validate_client_split(data, config_.split, fed::client_count(config_, cluster));
-  }
-
   Taxonomy taxonomy() const override {
-    return {"client-server", "data", "decentralised", "synchronous", "star"};
+    return {.structure = "client-server",
+            .parallelism = "data",
+            .optimisation = "decentralised",
+            .timing = "synchronous",
+            .pattern = "star",
+            .data = "each client has samples of its own",
+            .stragglers = fed::closes_early(config_) ? "the last clients of a round are left out"
+                                                     : "a round waits for its clients",
+            .communication = "parameters of some clients in a round",
+            .computation = "local steps of some clients"};
   }
 
-  // Workers first: rank 0 records what is measured.
-  std::vector<std::string> roles(const ClusterConfig& cluster) const override {
-    std::vector<std::string> roles = Strategy::roles(cluster);
-    roles.push_back(kServer);
-    return roles;
-  }
-
-  bool goes_on_without(std::string_view role, Rank) const override { return role != kServer; }
-
-  // The server holds two copies of the parameters, the sum of the updates, and updates that arrive.
-  // With SCAFFOLD it also holds the control variates of all clients.
-  double server_memory_bytes(const Plan& plan) const override {
-    const auto vector = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
+  // Workers come first: rank 0 records what is measured.
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy(), {.roles = workers_and(input.cluster, kServer)});
+    fed::validate(config_, input.task, input.cluster);
+    fed::validate(config_, input.optimizer);
+    const int64_t clients = fed::client_count(config_, input.cluster);
+    validate_client_split(input.data, config_.split, clients);
+    const auto vector = static_cast<double>(input.architecture.parameter_count * sizeof(float));
     const bool scaffold = config_.algorithm == "scaffold";
-    const auto clients = static_cast<double>(fed::client_count(config_, plan.cluster));
-    return vector * (3 + (scaffold ? 2 : 1) * static_cast<double>(1 + plan.cluster.workers) +
-                     (scaffold ? clients + 1 : 0));
+    const double vectors = scaffold ? 2 : 1;
+    const auto asked = static_cast<double>(fed::asked_clients(config_, clients));
+    const auto workers = static_cast<double>(input.cluster.workers);
+    // A worker sends the updates of its share of the clients that are asked.
+    set_workers(plan, input,
+                {.bytes_sent = asked / workers * vectors * vector,
+                 .messages = asked / workers * vectors,
+                 .extra_memory = 2 * vectors * vector});
+    for (NodePlan& node : plan.nodes) node.may_be_lost = node.role != kServer;
+    // The server sends its parameters to every client that it asks.
+    NodePlan& server = plan.nodes.back();
+    set_traffic(server, {.bytes_sent = asked * (vectors * vector + sizeof(fed::Order)) +
+                                       workers * sizeof(fed::Order),
+                         .messages = asked * (1 + vectors) + workers});
+    // It holds two copies of the parameters, the sum of the updates, and updates that arrive. With
+    // SCAFFOLD it also holds the control variates of all clients.
+    server.memory_bytes =
+        vector * (3 + vectors * (1 + workers) + (scaffold ? static_cast<double>(clients) + 1 : 0));
+    count_steps(plan, input,
+                fed::samples_in_round(config_, input.task, input.cluster, input.data.train));
+    return plan;
   }
 
-  // Of the server in a round: its parameters to every client that it asks.
-  StepCost step_cost(const Plan& plan) const override {
-    const auto vector = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
-    const double vectors = config_.algorithm == "scaffold" ? 2 : 1;
-    const auto asked =
-        static_cast<double>(fed::asked_clients(config_, fed::client_count(config_, plan.cluster)));
-    const auto workers = static_cast<double>(plan.cluster.workers);
-    return {.bytes_sent =
-                asked * (vectors * vector + sizeof(fed::Order)) + workers * sizeof(fed::Order),
-            .messages = asked * (1 + vectors) + workers,
-            .extra_memory = 2 * vectors * vector};
-  }
-
-  double samples_per_step(const TaskConfig& task, const ClusterConfig& cluster,
-                          size_t samples) const override {
-    return fed::samples_in_round(config_, task, cluster, samples);
-  }
-
-  void run(Context& context) const override {
+  NodeResult run(Context& context) const override {
     if (context.node.endpoint().role(context.node.endpoint().rank()) == kServer)
       fed::Server(context, config_).run();
     else
       fed::Worker(context, config_).run();
+    return {context.members};
   }
 
  private:

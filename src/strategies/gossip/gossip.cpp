@@ -28,7 +28,43 @@ class Gossip : public Strategy {
                "step, then average; or average while the gradient is computed, then step");
   }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
+  Taxonomy taxonomy() const override {
+    const bool sync = config_.mode == "sync";
+    return {.structure = "peer-to-peer",
+            .parallelism = "data",
+            .optimisation = "decentralised",
+            .timing = sync ? "synchronous" : "asynchronous",
+            .pattern = graph(config_.graph).name,
+            .data = "shares of each batch",
+            .stragglers = sync ? "neighbours wait" : "nobody waits",
+            .communication = "parameters or gradients to neighbours",
+            .computation = "a share of the batch"};
+  }
+
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy());
+    validate(input.task, input.cluster);
+    // Averaging gradients over all is synchronous for every optimizer; averaging parameters only
+    // for those that are linear in the gradient.
+    if (config_.mode == "sync" && config_.graph == "complete" && config_.exchange == "gradients")
+      plan.equivalence = synchronous_class(input.task);
+    set_workers(plan, input, step_cost(input));
+    for (size_t rank = 1; rank < plan.nodes.size(); ++rank)
+      plan.nodes[rank].may_be_lost = config_.mode == "async";
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    if (context.node.endpoint().rank() == 0)
+      context.recorder.figure(
+          "spectral_gap",
+          spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+    config_.mode == "sync" ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
+    return {context.members};
+  }
+
+ private:
+  void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "gossip");
     if (config_.graph == "torus" && torus_rows(static_cast<size_t>(cluster.workers)) < 2)
       throw ConfigError("strategy.graph",
@@ -39,45 +75,19 @@ class Gossip : public Strategy {
     if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
   }
 
-  Taxonomy taxonomy() const override {
-    return {"peer-to-peer", "data", "decentralised",
-            config_.mode == "sync" ? "synchronous" : "asynchronous", graph(config_.graph).name};
-  }
-
-  // Averaging gradients over all is synchronous for every optimizer; averaging parameters only for
-  // those that are linear in the gradient.
-  std::string equivalence(const TaskConfig& task) const override {
-    return config_.mode == "sync" && config_.graph == "complete" && config_.exchange == "gradients"
-               ? synchronous_class(task)
-               : "";
-  }
-
-  bool goes_on_without(std::string_view, Rank lost) const override {
-    return config_.mode == "async" && lost != 0;
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const auto bytes = static_cast<double>(plan.architecture.parameter_count * sizeof(float));
+  StepCost step_cost(const PlanInput& input) const {
+    const auto bytes = static_cast<double>(input.architecture.parameter_count * sizeof(float));
     if (config_.mode == "async")  // a request and an answer
       return {.bytes_sent = 2 * bytes, .messages = 2, .extra_memory = 8 * bytes};
-    const auto workers = static_cast<size_t>(plan.cluster.workers);
+    const auto workers = static_cast<size_t>(input.cluster.workers);
     size_t most = 0;
     const GraphEntry& entry = graph(config_.graph);
     for (size_t round = 0; round < std::max<size_t>(1, entry.period(workers)); ++round)
-      most = std::max(most, entry.mixing(workers, 0, round, plan.task.seed).to.size());
+      most = std::max(most, entry.mixing(workers, 0, round, input.task.seed).to.size());
     const auto peers = static_cast<double>(most);
     return {.bytes_sent = peers * bytes, .messages = peers, .extra_memory = (peers + 1) * bytes};
   }
 
-  void run(Context& context) const override {
-    if (context.node.endpoint().rank() == 0)
-      context.recorder.figure(
-          "spectral_gap",
-          spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
-    config_.mode == "sync" ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
-  }
-
- private:
   GossipConfig config_;
 };
 

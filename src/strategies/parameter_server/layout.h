@@ -7,6 +7,7 @@
 #include "core/range.h"
 #include "models/architecture.h"
 #include "strategies/parameter_server/config.h"
+#include "strategies/plan.h"
 
 namespace tutti::parameter_server {
 
@@ -18,6 +19,11 @@ std::vector<Range> make_shards(const Architecture& architecture, size_t number,
 // As the settings say; optimizers that need whole tensors get them.
 std::vector<Range> make_shards(const Architecture& architecture, const Config& config,
                                const OptimizerConfig& optimizer);
+
+// What servers add to a plan.
+struct ServerDetail : PlanDetail {
+  std::vector<Range> shards;
+};
 
 // The pieces of `shard` in which a backward pass makes its gradients ready, last layers first.
 std::vector<Range> pieces_of(const Architecture& architecture, Range shard);

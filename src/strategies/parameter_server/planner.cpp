@@ -8,9 +8,10 @@
 #include <tuple>
 
 #include "collectives/exact_sum.h"
+#include "fabric/capabilities.h"
 #include "strategies/parameter_layout.h"
+#include "strategies/parameter_server/costs.h"
 #include "strategies/parameter_server/layout.h"
-#include "strategies/parameter_server/row_worker.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -39,12 +40,12 @@ struct Kind {
 
 class Estimate {
  public:
-  Estimate(const Config& config, const Plan& plan)
-      : config_(config), plan_(plan), cluster_(plan.cluster) {
-    element_ = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+  Estimate(const Config& config, const PlanInput& input)
+      : config_(config), input_(input), cluster_(input.cluster) {
+    element_ = input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
     workers_ = static_cast<double>(cluster_.workers);
     pulls_ = 1.0 / static_cast<double>(config.pull_every);
-    samples_ = std::ceil(static_cast<double>(plan.task.global_batch) / workers_);
+    samples_ = std::ceil(static_cast<double>(input.task.global_batch) / workers_);
     find_layers();
     find_kinds();
   }
@@ -59,9 +60,9 @@ class Estimate {
 
   // The rows of a sparse model that a batch touches count as one vector of their values.
   void find_layers() {
-    const Architecture& all = plan_.architecture;
+    const Architecture& all = input_.architecture;
     if (all.row_width > 0) {
-      values_ = static_cast<size_t>(touched_rows(plan_)) * static_cast<size_t>(all.row_width);
+      values_ = static_cast<size_t>(touched_rows(input_)) * static_cast<size_t>(all.row_width);
       layers_ = {{{0, values_}, all.forward_flops()}};
       for (size_t i = 0; i < static_cast<size_t>(config_.servers); ++i)
         shards_.push_back(part_of(values_, static_cast<size_t>(config_.servers), i));
@@ -78,7 +79,7 @@ class Estimate {
     // One large shard stands for the shards of a server, which have the same total size.
     Config whole = config_;
     whole.shards_per_server = 1;
-    shards_ = make_shards(all, whole, plan_.optimizer);
+    shards_ = make_shards(all, whole, input_.optimizer);
   }
 
   // Returns the expected factor by which computing takes longer. In lockstep one worker that is
@@ -157,8 +158,8 @@ class Estimate {
 
   // Returns the time from asking for parameters until the last gradient has reached the servers.
   double gradient_s(const Kind& kind, const Lanes& lanes, double compute) const {
-    const bool by_layers = pulls_layers(config_) && plan_.architecture.row_width == 0;
-    const bool pushes_layers = !plan_.task.deterministic && config_.pull_every == 1;
+    const bool by_layers = pulls_layers(config_) && input_.architecture.row_width == 0;
+    const bool pushes_layers = !input_.task.deterministic && config_.pull_every == 1;
     const double width = element_ / sizeof(float);
     const double away = (all_bytes() - held_on(kind.host)) / all_bytes();
     const auto each_part = [&](Range range, auto visit) {
@@ -204,10 +205,11 @@ class Estimate {
     size_t largest = 0;
     for (const Range shard : shards_) largest = std::max(largest, shard.size());
     const auto size = static_cast<double>(largest);
-    const auto all = static_cast<double>(plan_.architecture.parameter_count);
-    const OptimizerCost cost = plan_.architecture.row_width > 0
-                                   ? OptimizerCost{}
-                                   : optimizer_cost(plan_.optimizer, layout_of(plan_.architecture));
+    const auto all = static_cast<double>(input_.architecture.parameter_count);
+    const OptimizerCost cost =
+        input_.architecture.row_width > 0
+            ? OptimizerCost{}
+            : optimizer_cost(input_.optimizer, layout_of(input_.architecture));
     const double values = size * (3 + 2 * cost.values / all);
     return pulls_ * (((gradients + 1) * size * element_ + values * sizeof(float)) /
                          cluster_.memory_bandwidth +
@@ -284,7 +286,7 @@ class Estimate {
   }
 
   const Config& config_;
-  const Plan& plan_;
+  const PlanInput& input_;
   const ClusterConfig& cluster_;
   double element_ = 4, workers_ = 1, pulls_ = 1, samples_ = 1;
   int64_t hosts_ = 1;  // of workers
@@ -306,36 +308,36 @@ std::vector<int64_t> numbers_to_try(int64_t least, int64_t most) {
 
 }  // namespace
 
-double step_seconds(const Config& config, const Plan& plan) {
-  return Estimate(config, plan).step_s();
+double step_seconds(const Config& config, const PlanInput& input) {
+  return Estimate(config, input).step_s();
 }
 
-std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
+std::vector<ServerPlan> server_plans(const Config& config, const PlanInput& input) {
   const int64_t least = config.replicas + 1;
   // Processes of one machine send through its memory, so more servers would only share its cores.
-  if (plan.cluster.fabric != "virtual")
-    return {{.servers = least, .colocated = false, .workers = plan.cluster.workers}};
+  if (!capabilities_of(input.cluster).declared_hosts)
+    return {{.servers = least, .colocated = false, .workers = input.cluster.workers}};
   // The norm of a gradient needs the whole gradient in one place.
-  const int64_t hosts = hosts_of(plan.cluster, plan.cluster.workers);
+  const int64_t hosts = hosts_of(input.cluster, input.cluster.workers);
   const int64_t most =
-      plan.optimizer.clip_norm > 0 ? 1 : std::clamp(plan.cluster.workers, least, kMostServers);
+      input.optimizer.clip_norm > 0 ? 1 : std::clamp(input.cluster.workers, least, kMostServers);
   std::vector<ServerPlan> plans;
   for (const bool colocated : {true, false})
     for (const int64_t servers : numbers_to_try(least, most)) {
       // Servers take no machines from workers when the job wants them colocated, or when it names
       // machines that fail: those are meant to be workers.
-      if (!colocated && (plan.cluster.colocated || !plan.cluster.faults.empty())) continue;
-      ServerPlan each{.servers = servers, .colocated = colocated, .workers = plan.cluster.workers};
+      if (!colocated && (input.cluster.colocated || !input.cluster.faults.empty())) continue;
+      ServerPlan each{.servers = servers, .colocated = colocated, .workers = input.cluster.workers};
       if (!colocated) {
-        each.workers = std::min(each.workers, (hosts - servers) * plan.cluster.nodes_per_host);
+        each.workers = std::min(each.workers, (hosts - servers) * input.cluster.nodes_per_host);
         if (each.workers < 1) continue;
         if (config.consistency == "backup" && config.backup >= each.workers) continue;
       }
       Config trial = config;
-      ClusterConfig cluster = plan.cluster;
+      ClusterConfig cluster = input.cluster;
       take_plan(each, trial, cluster);
       each.step_s = step_seconds(
-          trial, {plan.task, cluster, plan.optimizer, plan.architecture, plan.samples});
+          trial, {input.task, cluster, input.optimizer, input.architecture, input.data});
       plans.push_back(each);
     }
   std::stable_sort(plans.begin(), plans.end(), [](const ServerPlan& a, const ServerPlan& b) {
@@ -353,7 +355,7 @@ std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan) {
 void take_plan(const ServerPlan& chosen, Config& config, ClusterConfig& cluster) {
   config.servers = chosen.servers;
   config.automatic = false;
-  if (cluster.fabric != "virtual") return;
+  if (!capabilities_of(cluster).declared_hosts) return;
   cluster.colocated = chosen.colocated;
   if (!chosen.colocated) yield_machines(cluster, chosen.workers);
 }
@@ -361,7 +363,7 @@ void take_plan(const ServerPlan& chosen, Config& config, ClusterConfig& cluster)
 std::string in_words(const Config& config, const ClusterConfig& cluster) {
   const std::string count =
       config.servers == 1 ? "1 server" : fmt::format("{} servers", config.servers);
-  if (cluster.fabric != "virtual") return count + ", on this machine";
+  if (!capabilities_of(cluster).declared_hosts) return count + ", on this machine";
   return fmt::format("{}, on {}", count,
                      cluster.colocated
                          ? config.servers == 1 ? "a worker's machine" : "the workers' machines"

@@ -23,11 +23,11 @@ struct ServerPlan {
 // on the cluster of `plan`. It counts computing with the fixed costs of passes and layers, the
 // traffic of the fullest link in and out while layers are pulled and pushed, and the servers'
 // updates by memory bandwidth.
-double step_seconds(const Config& config, const Plan& plan);
+double step_seconds(const Config& config, const PlanInput& input);
 
 // Returns all plans for the machines of the cluster, the fastest first. Among equals the one with
 // the fewest servers comes first.
-std::vector<ServerPlan> server_plans(const Config& config, const Plan& plan);
+std::vector<ServerPlan> server_plans(const Config& config, const PlanInput& input);
 
 // Writes the chosen plan into the settings of a job.
 void take_plan(const ServerPlan& chosen, Config& config, ClusterConfig& cluster);

@@ -21,39 +21,6 @@ constexpr size_t kFinalSamples = 1 << 14;
 
 }  // namespace
 
-double touched_rows(const Plan& plan) {
-  const double samples =
-      static_cast<double>(plan.task.global_batch) / static_cast<double>(plan.cluster.workers);
-  return std::min(static_cast<double>(plan.architecture.rows()),
-                  samples * plan.architecture.values_per_sample + 1);
-}
-
-// Keys go to the shards twice, rows come and gradients go; each batch touches the bias. Every
-// server passes on what it updates: at most once for each push.
-StepCost row_step_cost(const Plan& plan, const Config& config) {
-  const double gradient = plan.task.deterministic ? sizeof(ExactSum) : sizeof(float);
-  const auto width = static_cast<double>(plan.architecture.row_width);
-  const auto workers = static_cast<double>(plan.cluster.workers);
-  const auto count = static_cast<double>(shards_of(config));
-  const auto servers = static_cast<double>(config.servers);
-  const auto copies = static_cast<double>(config.replicas);
-  const double touched = touched_rows(plan);
-  const StepCost worker{
-      .bytes_sent =
-          touched * (2 * sizeof(uint64_t) + width * gradient) + 2 * count * sizeof(Request),
-      .messages = 5 * count,
-      .extra_memory = touched * (sizeof(uint64_t) + width * (sizeof(float) + gradient))};
-  const double shards = count / servers;  // of each
-  const double rows = workers * touched / servers;
-  const StepCost server{.bytes_sent = rows * width * sizeof(float) +
-                                      2 * workers * shards * sizeof(Reply) +
-                                      copies * (rows * (width * sizeof(float) + sizeof(uint64_t)) +
-                                                3 * workers * shards * sizeof(Entry)),
-                        .messages = workers * shards * (3 + 5 * copies),
-                        .extra_memory = worker.extra_memory};
-  return server.bytes_sent > worker.bytes_sent ? server : worker;
-}
-
 RowWorker::RowWorker(Context& context, const Config& config)
     : Worker(context, config),
       width_(context.model.architecture().row_width),

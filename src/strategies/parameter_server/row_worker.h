@@ -13,11 +13,6 @@
 
 namespace tutti::parameter_server {
 
-// Rows that a worker's part of a batch touches, on average or at most.
-double touched_rows(const Plan& plan);
-// What a step costs, of the rows that a batch touches on average.
-StepCost row_step_cost(const Plan& plan, const Config& config);
-
 class RowWorker : public Worker {
  public:
   RowWorker(Context& context, const Config& config);

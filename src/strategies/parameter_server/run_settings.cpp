@@ -6,8 +6,6 @@
 #include <set>
 #include <sstream>
 
-#include "data/fingerprint.h"
-
 namespace tutti::parameter_server {
 namespace {
 
@@ -75,7 +73,8 @@ const std::set<std::string> kFree = {"task.max_steps",      "task.target",
 }  // namespace
 
 RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimizer,
-                         const ClusterConfig& cluster, const Config& config, const Data& data) {
+                         const ClusterConfig& cluster, const Config& config,
+                         const DataSizes& data) {
   RunSettings settings;
   // Visitors need mutable objects.
   TaskConfig visited_task = task;
@@ -89,8 +88,8 @@ RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimize
   settings["cluster.workers"] = std::to_string(cluster.workers);
   std::erase_if(settings, [](const auto& setting) { return kFree.contains(setting.first); });
   if (optimizer.schedule != "cosine") settings.erase("task.epochs");  // no rate depends on them
-  settings["data"] = contents_fingerprint(*data.dataset);
-  settings["split"] = split_fingerprint(data.splits);
+  settings["data"] = data.contents();
+  settings["split"] = data.split();
   return settings;
 }
 

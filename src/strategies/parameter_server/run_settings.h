@@ -15,7 +15,7 @@ using RunSettings = std::map<std::string, std::string>;  // "optimizer.lr": "0.1
 // Leaves out what may change: how long a run trains, how often it measures, and how its messages
 // travel. Paths are left out too, since fingerprints tell whether the data is the same.
 RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimizer,
-                         const ClusterConfig& cluster, const Config& config, const Data& data);
+                         const ClusterConfig& cluster, const Config& config, const DataSizes& data);
 
 // Writes one setting per line.
 std::string to_text(const RunSettings& settings);

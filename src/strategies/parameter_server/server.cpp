@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kMostQueued = 8;
 constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
-Range range_of(const Context& context, const Config& config, int shard) {
+Range range_of(const Context& context, int shard) {
   if (context.model.architecture().row_width > 0) return {0, 0};  // its rows go by their keys
-  const auto shards = make_shards(context.model.architecture(), config, context.optimizer);
+  const auto& shards = detail_of<ServerDetail>(context.plan).shards;
   return shards[static_cast<size_t>(shard)];
 }
 
@@ -39,7 +39,7 @@ Server::Server(Context& context, Recorder& local, const Config& config, const Ri
       tell_(std::move(tell)),
       consistency_(make_consistency(config, context.cluster.workers)),
       timetable_(context.task, context.optimizer, context.data.splits.train.size()),
-      shard_(context, range_of(context, config, shard)),
+      shard_(context, range_of(context, shard)),
       chain_(context.node, ring, shard, std::move(order), inbox,
              [this](Chain::Item& item) { save(item); }),
       pieces_(pieces_of(context.model.architecture(), shard_.range())),

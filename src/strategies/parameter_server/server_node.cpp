@@ -34,7 +34,7 @@ ServerNode::ServerNode(Context& context, const Config& config)
   const auto most_decided = static_cast<size_t>(context.cluster.workers) * sizeof(Decided);
   request_.resize(sizeof(Request) + most_decided);
   entry_.resize(sizeof(Entry) + most_decided);
-  for (const Range range : make_shards(context.model.architecture(), config, context.optimizer))
+  for (const Range range : detail_of<ServerDetail>(context.plan).shards)
     sizes_.push_back(range.size());
   for (int shard = 0; shard < ring_.shards(); ++shard) {
     const Order& order = known_.emplace_back(ring_.first_order(shard));
@@ -51,7 +51,7 @@ void ServerNode::add_server(int shard, Order order) {
   servers_[shard] = std::make_unique<Own>();
   Own& added = *servers_[shard];
   Recorder& counts = config_.replicas > 0 ? added.recorder : context_.recorder;
-  added.context.reset(new Context{context_.node, context_.task, context_.cluster,
+  added.context.reset(new Context{context_.node, context_.plan, context_.task, context_.cluster,
                                   context_.optimizer, context_.data, context_.model,
                                   context_.window, context_.watch, counts, context_.log,
                                   context_.members, context_.folder});

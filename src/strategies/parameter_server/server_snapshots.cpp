@@ -36,8 +36,8 @@ void Server::take_snapshot() {
                           .steps = coordinates() ? coordinator_->step(version_) : 0};
   // The settings are computed only once, because they include fingerprints of all samples.
   if (settings_.empty())
-    settings_ = to_text(
-        run_settings(context_.task, context_.optimizer, context_.cluster, config_, context_.data));
+    settings_ = to_text(run_settings(context_.task, context_.optimizer, context_.cluster, config_,
+                                     sizes_of(context_.data)));
   std::vector<std::span<const std::byte>> parts;
   Buffer<float> rows;
   if (shard_.rows()) {

@@ -11,50 +11,34 @@ namespace tutti::parameter_server {
 namespace {
 
 constexpr size_t kLine = 64;
-// All nodes are starting. One that does not come is lost or means no good; who waits for it longer
-// only loses time.
-constexpr double kOpening_s = 2;
-
 size_t lines(size_t floats) { return (floats * sizeof(float) + kLine - 1) / kLine * kLine; }
 
-// The servers' window has their shard, a worker's its outboxes.
-size_t room_for(Rank server, const Plan& plan, const Config& config) {
-  if (server < 0)
-    return outbox_offset(plan.architecture.parameter_count, config, 1) +
-           lines(plan.architecture.parameter_count);
-  const auto shards = make_shards(plan.architecture, config, plan.optimizer);
-  const size_t elements = shards[static_cast<size_t>(server)].size();
-  const auto consistency = make_consistency(config, plan.cluster.workers);
-  return staging_offset(elements,
-                        consistency->lockstep() ? 0 : static_cast<int>(plan.cluster.workers));
-}
-
 // Nothing is computed before all servers have what was pushed, and that is what was computed last.
-bool computes_in_outbox(const Plan& plan, const Config& config) {
-  return !config.prefetch && config.pull_every == 1 && !plan.task.deterministic;
+bool computes_in_outbox(const PlanInput& input, const Config& config) {
+  return !config.prefetch && config.pull_every == 1 && !input.task.deterministic;
 }
 
 }  // namespace
 
-SharedMemory open_shared_memory(Node& node, const Plan& plan, const Config& config, Log& log) {
-  const Rank rank = node.endpoint().rank();
-  const size_t count = plan.architecture.parameter_count;
+void plan_shared_memory(Plan& plan, const PlanInput& input, const Config& config,
+                        const std::vector<Range>& shards) {
   // What a chain of servers passes on is sent, and so is what a worker may have to say again.
-  if (config.replicas > 0) return {};
-  // Opening is collective, and the others have done it when a node comes back.
-  if (node.membership().incarnation(rank) > 0) return {};
+  if (config.replicas > 0) return;
   // The rows of a batch lie apart: they are gathered into messages.
-  if (plan.architecture.row_width > 0) return {};
-  const Rank server = rank - static_cast<Rank>(plan.cluster.workers);
-  try {
-    Window* const window = node.endpoint().open_window(
-        std::max(kLine, room_for(server, plan, config)), std::min(kOpening_s, node.timeout_s()));
-    if (!window || server >= 0 || !computes_in_outbox(plan, config)) return {window, {}};
-    return {window, floats_in(*window, rank, 0, count)};
-  } catch (const FabricError& error) {
-    log.warn(error.what());
-    return {};
+  if (input.architecture.row_width > 0) return;
+  const size_t count = input.architecture.parameter_count;
+  const auto workers = static_cast<size_t>(input.cluster.workers);
+  const bool lockstep = make_consistency(config, input.cluster.workers)->lockstep();
+  // The servers' window has their shard, a worker's its outboxes.
+  for (size_t rank = 0; rank < plan.nodes.size(); ++rank) {
+    const size_t room =
+        rank < workers ? outbox_offset(count, config, 1) + lines(count)
+                       : staging_offset(shards[rank - workers].size(),
+                                        lockstep ? 0 : static_cast<int>(input.cluster.workers));
+    plan.nodes[rank].window_bytes = std::max(kLine, room);
   }
+  plan.sharing = Sharing::kIfPossible;
+  plan.gradients_shared = computes_in_outbox(input, config);
 }
 
 size_t outbox_offset(size_t parameters, const Config& config, int64_t number) {

@@ -16,10 +16,10 @@
 
 namespace tutti::parameter_server {
 
-// Opens a window on every node, this one's with the room that its role needs. nullptr when nodes
-// are on several hosts, when servers have replicas, or when it failed: not being able to share
-// costs time and nothing else.
-SharedMemory open_shared_memory(Node& node, const Plan& plan, const Config& config, Log& log);
+// Plans a window on every node with the room that its role needs, unless servers have replicas. Not
+// being able to share costs time and nothing else.
+void plan_shared_memory(Plan& plan, const PlanInput& input, const Config& config,
+                        const std::vector<Range>& shards);
 
 // Where a worker's push `number` lies in its window, in bytes. The one before may be unread yet
 // when pulls are asked for ahead: two then take turns.

@@ -49,7 +49,7 @@ Worker::Worker(Context& context, const Config& config)
       asked_s_(started_s_),
       by_layers_(pulls_layers(config) && context.model.architecture().row_width == 0) {
   const Architecture& architecture = context.model.architecture();
-  auto shards = make_shards(architecture, config, context.optimizer);
+  auto shards = detail_of<ServerDetail>(context.plan).shards;
   if (architecture.row_width > 0) shards.assign(shards.size(), {0, 0});  // rows go by their keys
   for (size_t i = 0; i < shards.size(); ++i) {
     links_.emplace_back(context, config, ring_, static_cast<int>(i), shards[i], incoming_.span());

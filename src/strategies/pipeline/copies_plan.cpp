@@ -21,11 +21,11 @@ class CopiesSearch {
  public:
   using Way = std::vector<ReplicatedStage>;
 
-  CopiesSearch(const PipelineConfig& config, const Plan& plan, const Placement& placement)
+  CopiesSearch(const PipelineConfig& config, const PlanInput& input, const Placement& placement)
       : config_(config),
-        plan_(plan),
+        input_(input),
         placement_(placement),
-        pieces_(stages_between(plan.architecture, plan.architecture.cuts())) {}
+        pieces_(stages_between(input.architecture, input.architecture.cuts())) {}
 
   Placement run() {
     if (ways() <= kMostTried) {
@@ -53,7 +53,7 @@ class CopiesSearch {
     return a.fits != b.fits ? a.fits : a.step_s < b.step_s;
   }
 
-  size_t most_copies() const { return static_cast<size_t>(plan_.task.global_batch); }
+  size_t most_copies() const { return static_cast<size_t>(input_.task.global_batch); }
 
   // Counts the ways to cut p pieces into stages and give them n nodes: (p + n - 2) over (n - 1).
   double ways() const {
@@ -95,7 +95,7 @@ class CopiesSearch {
           {pieces_[stage.pieces.begin].begin, pieces_[stage.pieces.end - 1].end});
       placement.copies.push_back(stage.replicas);
     }
-    Alternative found = estimated(std::move(placement), config_, plan_);
+    Alternative found = estimated(std::move(placement), config_, input_);
     const Worth worth{found.fits, found.step_s};
     seen_[key] = worth;
     if (best_ && !better(worth, {best_->fits, best_->step_s})) return false;
@@ -115,8 +115,7 @@ class CopiesSearch {
       if (next.empty()) break;
       here = std::move(next);
     }
-    if (others &&
-        (!best_ || !better({best_->fits, best_->step_s}, {others->fits, others->step_s})))
+    if (others && (!best_ || !better({best_->fits, best_->step_s}, {others->fits, others->step_s})))
       best_ = std::move(others);
   }
 
@@ -170,18 +169,18 @@ class CopiesSearch {
     trial.stages.assign(1, {0, 0});
     for (const Range range : pieces_) {
       trial.stages[0] = range;
-      const StageTimes times = times_of(trial, config_, plan_, 0);
-      const Architecture part = stage_of(plan_.architecture, range);
+      const StageTimes times = times_of(trial, config_, input_, 0);
+      const Architecture part = stage_of(input_.architecture, range);
       pieces.push_back(
           {.compute_s = times.forward_s + times.backward_s - times.pass_s,
            .parameter_bytes = static_cast<double>(part.parameter_count * sizeof(float)) /
                               static_cast<double>(placement_.micro_batches),
            .output_bytes = static_cast<double>(output_values(part) * sizeof(float)) *
-                           micro_batch_samples(plan_, placement_.micro_batches),
+                           micro_batch_samples(input_, placement_.micro_batches),
            .pass_s = times.pass_s});
     }
     // Parameters are summed once for all micro-batches of a batch.
-    Way programme = plan_replicated(pieces, placement_.nodes, shared_bandwidth(plan_.cluster, 1),
+    Way programme = plan_replicated(pieces, placement_.nodes, shared_bandwidth(input_.cluster, 1),
                                     Synchronise::kAfterBatch)
                         .stages;
     size_t used = 0;
@@ -195,7 +194,7 @@ class CopiesSearch {
   }
 
   const PipelineConfig& config_;
-  const Plan& plan_;
+  const PlanInput& input_;
   const Placement& placement_;
   const std::vector<Range> pieces_;
   std::map<std::vector<size_t>, Worth> seen_;  // by ends and copies of the stages
@@ -204,8 +203,8 @@ class CopiesSearch {
 
 }  // namespace
 
-Placement plan_copies(const PipelineConfig& config, const Plan& plan, Placement placement) {
-  return CopiesSearch(config, plan, placement).run();
+Placement plan_copies(const PipelineConfig& config, const PlanInput& input, Placement placement) {
+  return CopiesSearch(config, input, placement).run();
 }
 
 }  // namespace tutti

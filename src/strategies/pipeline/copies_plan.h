@@ -9,6 +9,6 @@ namespace tutti {
 // step among those that fit the memory, by the same step_seconds() that `tutti check` shows. A
 // small number of ways is tried exhaustively. Otherwise a local search starts from PipeDream's
 // programme and from other plans.
-Placement plan_copies(const PipelineConfig& config, const Plan& plan, Placement placement);
+Placement plan_copies(const PipelineConfig& config, const PlanInput& input, Placement placement);
 
 }  // namespace tutti

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "strategies/pipeline/config.h"
+#include "strategies/pipeline/placement.h"
 
 namespace tutti {
 
 // Returns a text such as "4 stages on 4 nodes x 2 replicas".
-std::string pipeline_in_words(const PipelineConfig& config, const Plan& plan);
-std::vector<std::string> explain_pipeline(const PipelineConfig& config, const Plan& plan);
+std::string shape_in_words(const Placement& placement);
+std::vector<std::string> explain_pipeline(const Placement& placement, const PipelineConfig& config,
+                                          const PlanInput& input);
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #include "strategies/pipeline/model_parallel.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,8 +12,48 @@
 #include "strategies/synchronous.h"
 
 namespace tutti {
+namespace {
 
-void ModelParallel::validate_optimizer(const OptimizerConfig& optimizer) const {
+// Copies and replicas need samples of their own. Nodes of different stages and shards share them.
+int64_t least_parts(const PipelineConfig& config) {
+  int64_t copies = std::max<int64_t>(1, config.copies.parts);
+  for (const int64_t count : config.copies.places) copies = std::max(copies, count);
+  return std::max<int64_t>(1, config.replicas) * copies;
+}
+
+// The stages and copies that the planner chose, as settings.
+std::vector<std::string> decided_copies(const Placement& placement) {
+  if (placement.stages.size() == 1)
+    return {"stages=1", fmt::format("copies={}", placement.copies.front())};
+  std::vector<size_t> begins;
+  for (size_t stage = 1; stage < placement.stages.size(); ++stage)
+    begins.push_back(placement.stages[stage].begin);
+  return {fmt::format("stages=[{}]", fmt::join(begins, ", ")),
+          fmt::format("copies=[{}]", fmt::join(placement.copies, ", "))};
+}
+
+// A shard makes its own parts of layers, in memory of its own.
+std::vector<Range> layers_of(const Placement& placement, Rank rank) {
+  std::vector<Range> layers;
+  if (placement.shards > 1) return layers;
+  for (const size_t stage : placement.shape(0).stages_of(placement.node_of(rank)))
+    layers.push_back(placement.stages[stage]);
+  return layers;
+}
+
+Facts facts_of(const Placement& placement) {
+  return {{"stages", placement.stages},
+          {"nodes", static_cast<int64_t>(placement.nodes)},
+          {"replicas", static_cast<int64_t>(placement.replicas)},
+          {"shards", static_cast<int64_t>(placement.shards)},
+          {"micro_batches", static_cast<int64_t>(placement.micro_batches)},
+          {"schedule", placement.schedule},
+          {"copies", std::vector<int64_t>(placement.copies.begin(), placement.copies.end())}};
+}
+
+}  // namespace
+
+void ModelParallel::check_optimizer(const OptimizerConfig& optimizer) const {
   if (optimizer.clip_norm > 0)
     throw ConfigError(
         "optimizer.clip_norm",
@@ -21,87 +62,37 @@ void ModelParallel::validate_optimizer(const OptimizerConfig& optimizer) const {
                     optimizer.clip_norm, config_.kind));
 }
 
-void ModelParallel::validate_plan(const Plan& plan) const {
-  place_stages(resolved(plan.cluster), plan);
-}
-
-std::vector<std::string> ModelParallel::explain(const Plan& plan) const {
-  return explain_pipeline(resolved(plan.cluster), plan);
-}
-
-std::string ModelParallel::plan_in_words(const Plan& plan) const {
-  return pipeline_in_words(resolved(plan.cluster), plan);
-}
-
-// The search runs once for all nodes, because it takes longer than the other choices.
-void ModelParallel::settle(const Plan& plan, ClusterConfig&) {
-  if (!config_.copies.automatic) return;
-  const Placement placement = place_stages(resolved(plan.cluster), plan);
-  config_.stages = {.parts = 1, .places = {}, .automatic = false};
-  config_.copies = {.parts = std::ssize(placement.copies), .places = {}, .automatic = false};
-  if (placement.stages.size() == 1) {
-    config_.copies.parts = static_cast<int64_t>(placement.copies.front());
-    return;
+Plan ModelParallel::plan(const PlanInput& input) const {
+  const PipelineConfig config = resolved(input.cluster);
+  Plan plan = begin_plan(input, taxonomy(), {.least_parts = least_parts(config)});
+  check(input.task, input.cluster);
+  check_optimizer(input.optimizer);
+  const auto placed = [&](const PlanInput& given) {
+    return std::make_shared<PipelinePlan>(config, place_stages(config, given));
+  };
+  const auto detail = placed(input);
+  const Placement& placement = detail->placement;
+  // With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
+  if (config_.schedule != "asynchronous") plan.equivalence = synchronous_class(input.task);
+  plan.in_words = shape_in_words(placement);
+  plan.reasons = explain_pipeline(placement, config, input);
+  if (config_.copies.automatic) plan.decided = decided_copies(placement);
+  plan.facts = facts_of(placement);
+  const AtLargestBatch largest(input);
+  const bool grows = largest.input().task.global_batch != input.task.global_batch;
+  const auto at_largest = grows ? placed(largest.input()) : detail;
+  for (Rank rank = 0; rank < plan.workers; ++rank) {
+    NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
+    node.layers = layers_of(placement, rank);
+    set_traffic(node, node_traffic(placement, config, input, rank));
+    node.memory_bytes = node_memory(at_largest->placement, config, largest.input(), rank);
   }
-  config_.stages.parts = 0;
-  for (size_t stage = 1; stage < placement.stages.size(); ++stage)
-    config_.stages.places.push_back(static_cast<int64_t>(placement.stages[stage].begin));
-  config_.copies.places.assign(placement.copies.begin(), placement.copies.end());
+  plan.detail = detail;
+  return plan;
 }
 
-// Copies and replicas need samples of their own. Nodes of different stages and shards share them.
-int64_t ModelParallel::least_parts(const ClusterConfig& cluster) const {
-  const PipelineConfig config = resolved(cluster);
-  int64_t copies = std::max<int64_t>(1, config.copies.parts);
-  for (const int64_t count : config.copies.places) copies = std::max(copies, count);
-  return std::max<int64_t>(1, config.replicas) * copies;
-}
-
-// With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
-std::string ModelParallel::equivalence(const TaskConfig& task) const {
-  return config_.schedule == "asynchronous" ? "" : synchronous_class(task);
-}
-
-// A shard makes its own parts of layers, in memory of its own.
-std::vector<Range> ModelParallel::layers_of(const Plan& plan, Rank worker) const {
-  const Placement placement = place_stages(resolved(plan.cluster), plan);
-  std::vector<Range> layers;
-  if (placement.shards > 1) return layers;
-  for (const size_t s : placement.shape(0).stages_of(placement.node_of(worker)))
-    layers.push_back(placement.stages[s]);
-  return layers;
-}
-
-StepCost ModelParallel::step_cost(const Plan& plan) const {
-  const PipelineConfig config = resolved(plan.cluster);
-  const Placement placement = place_stages(config, plan);
-  StepCost most;
-  for (Rank rank = 0; rank < plan.cluster.workers; ++rank) {
-    const StepCost cost = node_traffic(placement, config, plan, rank);
-    if (cost.bytes_sent >= most.bytes_sent) most = cost;
-  }
-  return most;
-}
-
-std::vector<double> ModelParallel::memory_by_worker(const Plan& plan) const {
-  const PipelineConfig config = resolved(plan.cluster);
-  const Placement placement = place_stages(config, plan);
-  std::vector<double> bytes;
-  bytes.reserve(static_cast<size_t>(plan.cluster.workers));
-  for (Rank rank = 0; rank < plan.cluster.workers; ++rank)
-    bytes.push_back(node_memory(placement, config, plan, rank));
-  return bytes;
-}
-
-double ModelParallel::memory_bytes(const Plan& plan) const {
-  const std::vector<double> bytes = memory_by_worker(plan);
-  return *std::max_element(bytes.begin(), bytes.end());
-}
-
-void ModelParallel::run(Context& context) const {
-  const PipelineConfig config = resolved(context.cluster);
-  const Placement placement = place_stages(
-      config, {context.task, context.cluster, context.optimizer, context.model.architecture()});
+NodeResult ModelParallel::run(Context& context) const {
+  const auto& [config, placement] = detail_of<PipelinePlan>(context.plan);
   // One order of samples for all: stages and shards share a batch, and replicas take parts of it.
   Batches batches(context.data.splits.train, context.task.partition, 1, context.task.seed,
                   !context.node.clock().cost_only());
@@ -109,7 +100,7 @@ void ModelParallel::run(Context& context) const {
   context.node.membership().end_waits_on_any_loss(true);
   run_steps(context, batches, trainer);
   trainer.gather();
-  context.members = {0};  // who has the whole model
+  return {.members = {0}};  // who has the whole model
 }
 
 }  // namespace tutti

@@ -3,29 +3,33 @@
 #pragma once
 
 #include "strategies/pipeline/config.h"
+#include "strategies/pipeline/placement.h"
 
 namespace tutti {
 
+// Who has which part of the model, with the settings that say how it is trained.
+struct PipelinePlan : PlanDetail {
+  PipelinePlan(PipelineConfig settings, Placement places)
+      : config(std::move(settings)), placement(std::move(places)) {}
+  PipelineConfig config;
+  Placement placement;
+};
+
 class ModelParallel : public Strategy {
  public:
-  void validate_optimizer(const OptimizerConfig& optimizer) const override;
-  void validate_plan(const Plan& plan) const override;
-  std::vector<std::string> explain(const Plan& plan) const override;
-  std::string plan_in_words(const Plan& plan) const override;
-  void settle(const Plan& plan, ClusterConfig& cluster) override;
-  int64_t least_parts(const ClusterConfig& cluster) const override;
-  std::string equivalence(const TaskConfig& task) const override;
-  std::vector<Range> layers_of(const Plan& plan, Rank worker) const override;
-  StepCost step_cost(const Plan& plan) const override;
-  double memory_bytes(const Plan& plan) const override;
-  std::vector<double> memory_by_worker(const Plan& plan) const override;
-  void run(Context& context) const override;
+  Plan plan(const PlanInput& input) const override;
+  NodeResult run(Context& context) const override;
 
  protected:
   // The settings with what follows from the cluster.
   virtual PipelineConfig resolved(const ClusterConfig&) const { return config_; }
+  // Throws ConfigError naming the settings that contradict each other.
+  virtual void check(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
 
   PipelineConfig config_;
+
+ private:
+  void check_optimizer(const OptimizerConfig& optimizer) const;
 };
 
 }  // namespace tutti

@@ -12,15 +12,18 @@ class Pipeline : public ModelParallel {
  public:
   void visit(Visitor& v) override { tutti::visit(v, config_); }
 
-  void validate(const TaskConfig& task, const ClusterConfig& cluster) const override {
-    tutti::validate(config_, task, cluster);
-  }
-
   Taxonomy taxonomy() const override {
     const bool hybrid = config_.replicas > 1 || config_.stages.automatic || config_.has_copies();
-    return {"peer-to-peer", hybrid ? "hybrid" : "model", "centralised",
-            config_.schedule == "asynchronous" ? "bounded" : "synchronous",
-            hybrid ? "pipeline, all-reduce" : "pipeline"};
+    const bool synchronous = config_.schedule != "asynchronous";
+    return {.structure = "peer-to-peer",
+            .parallelism = hybrid ? "hybrid" : "model",
+            .optimisation = "centralised",
+            .timing = synchronous ? "synchronous" : "bounded",
+            .pattern = hybrid ? "pipeline, all-reduce" : "pipeline",
+            .data = hybrid ? "shares of each batch for copies" : "all samples pass every node",
+            .stragglers = "everybody waits",
+            .communication = "activations and their gradients",
+            .computation = hybrid ? "its layers, for a share of the batch" : "its layers"};
   }
 
   void fit(ClusterConfig& cluster) const override {
@@ -31,6 +34,11 @@ class Pipeline : public ModelParallel {
     if (stages > 0 && config_.schedule != "interleaved")
       nodes = std::min(nodes, stages * config_.replicas);
     shrink_cluster(cluster, nodes);
+  }
+
+ protected:
+  void check(const TaskConfig& task, const ClusterConfig& cluster) const override {
+    tutti::validate(config_, task, cluster);
   }
 };
 

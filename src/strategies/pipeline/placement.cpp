@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "fabric/capabilities.h"
 #include "models/shard.h"
 #include "models/stage.h"
 #include "strategies/pipeline/copies_plan.h"
@@ -48,7 +49,7 @@ std::vector<size_t> given_copies(const PipelineConfig& config, size_t nodes) {
   return copies;
 }
 
-void check_count(const PipelineConfig& config, const Plan& plan, const Placement& placement,
+void check_count(const PipelineConfig& config, const PlanInput& input, const Placement& placement,
                  size_t stages) {
   const size_t nodes = placement.copies.empty() ? placement.nodes : placement.copies.size();
   const bool fits = is_interleaved(config) && nodes > 1 ? stages % nodes == 0 : stages == nodes;
@@ -58,59 +59,59 @@ void check_count(const PipelineConfig& config, const Plan& plan, const Placement
         fmt::format(
             "strategy.stages makes {} stages, but cluster.workers = {} and {} = {}{} leave {} "
             "nodes for a pipeline; {}",
-            stages, plan.cluster.workers, config.replicas_key(), placement.replicas,
+            stages, input.cluster.workers, config.replicas_key(), placement.replicas,
             config.shards == 1 ? "" : fmt::format(" and strategy.shards = {}", placement.shards),
             nodes,
             is_interleaved(config) && nodes > 1
                 ? "an interleaved one needs a multiple of them"
                 : fmt::format("set cluster.workers = {}",
-                              stages * static_cast<size_t>(plan.cluster.workers) / nodes)));
-  const size_t most = shard_cuts(plan.architecture, placement.shards).size() + 1;
+                              stages * static_cast<size_t>(input.cluster.workers) / nodes)));
+  const size_t most = shard_cuts(input.architecture, placement.shards).size() + 1;
   if (stages > most)
     throw ConfigError(
         "strategy.stages",
         fmt::format(
             "strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
             "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
-            config.kind, stages, plan.task.model.kind, most,
+            config.kind, stages, input.task.model.kind, most,
             placement.shards > 1 ? " outside of layers that are split" : "",
-            cuts_in_words(plan.architecture, shard_cuts(plan.architecture, placement.shards)),
+            cuts_in_words(input.architecture, shard_cuts(input.architecture, placement.shards)),
             config.replicas_key()));
 }
 
 // Refuses what cannot be split into as many shards, or would not be the same if it were.
-void check_shards(const PipelineConfig& config, const Plan& plan, size_t shards) {
+void check_shards(const PipelineConfig& config, const PlanInput& input, size_t shards) {
   if (shards == 1) return;
-  if (plan.task.deterministic)
+  if (input.task.deterministic)
     throw ConfigError("task.deterministic",
                       fmt::format("task.deterministic promises the same bits for any number of "
                                   "workers, but within a layer of {} shards additions are in "
                                   "another order; set it to false, or strategy.shards = 1",
                                   shards));
-  if (needs_tensors(plan.optimizer))
+  if (needs_tensors(input.optimizer))
     throw ConfigError("optimizer.kind",
                       fmt::format("optimizer.kind = \"{}\" needs whole tensors, of which each of "
                                   "the {} shards of strategy.kind = \"{}\" has a part; use adam, "
                                   "or strategy.shards = 1",
-                                  plan.optimizer.kind, shards, config.kind));
-  for (const Layer& layer : plan.architecture.layers)
+                                  input.optimizer.kind, shards, config.kind));
+  for (const Layer& layer : input.architecture.layers)
     if (layer.kind == LayerKind::kAttention && layer.groups % static_cast<int64_t>(shards) != 0)
       throw ConfigError("task.model.heads",
                         fmt::format("task.model.heads = {} cannot be shared by {} shards alike; "
                                     "choose a number of shards that divides it",
                                     layer.groups, shards));
-  if (split_regions(plan.architecture, shards).empty())
+  if (split_regions(input.architecture, shards).empty())
     throw ConfigError("strategy.kind",
                       fmt::format("task.model = \"{}\" has no layers that could be split into {} "
                                   "shards; use fewer, or a wider model",
-                                  plan.task.model.kind, shards));
+                                  input.task.model.kind, shards));
 }
 
 // What the node with least memory has: of those that are the `node`th of their replica, and of
 // those that the stage comes to.
 double room_on(const Placement& placement, const ClusterConfig& cluster, size_t node) {
   double least = std::numeric_limits<double>::infinity();
-  if (cluster.fabric != "virtual") return least;
+  if (!capabilities_of(cluster).declared_hosts) return least;
   for (size_t replica = 0; replica < placement.replicas; ++replica)
     for (size_t shard = 0; shard < placement.shards; ++shard) {
       const size_t rank = (replica * placement.nodes + node) * placement.shards + shard;
@@ -131,26 +132,26 @@ double room_for(const Placement& placement, const ClusterConfig& cluster,
 // pieces do; that what passes between them is counted twice in its memory keeps to the safe side.
 class PieceCosts {
  public:
-  PieceCosts(const PipelineConfig& config, const Plan& plan, const Placement& placement,
+  PieceCosts(const PipelineConfig& config, const PlanInput& input, const Placement& placement,
              size_t stages)
       : pieces_(
-            stages_between(plan.architecture, shard_cuts(plan.architecture, placement.shards))) {
+            stages_between(input.architecture, shard_cuts(input.architecture, placement.shards))) {
     PipelineShape shape = placement.shape(0);
     shape.stages = stages;
     copies_ = placement.copies;
-    const double samples = micro_batch_samples(plan, placement.micro_batches);
+    const double samples = micro_batch_samples(input, placement.micro_batches);
     for (size_t stage = 0; stage < stages; ++stage) {
       const size_t in_flight =
           most_in_flight(own_tasks(placement.schedule, shape, shape.node_of(stage, 0)), stage);
       Placement trial = placement;
       trial.stages.resize(stages);
-      room_bytes_.push_back(room_for(placement, plan.cluster, shape, stage));
+      room_bytes_.push_back(room_for(placement, input.cluster, shape, stage));
       std::vector<Cost> costs;
       for (const Range layers : pieces_) {
         trial.stages[stage] = layers;
         costs.push_back(
-            {times_of(trial, config, plan, stage),
-             stage_memory(config, plan, part_of_stage(trial, plan.architecture, stage, 0),
+            {times_of(trial, config, input, stage),
+             stage_memory(config, input, part_of_stage(trial, input.architecture, stage, 0),
                           in_flight, samples)});
       }
       costs_.push_back(std::move(costs));
@@ -185,9 +186,9 @@ class PieceCosts {
 };
 
 // The stages with the smallest largest time of a micro-batch, on the nodes that they come to.
-std::vector<Range> balanced_stages(const PipelineConfig& config, const Plan& plan,
+std::vector<Range> balanced_stages(const PipelineConfig& config, const PlanInput& input,
                                    const Placement& placement, size_t count) {
-  const PieceCosts costs(config, plan, placement, count);
+  const PieceCosts costs(config, input, placement, count);
   const std::vector<Range>& pieces = costs.pieces();
   const auto best = [&](bool limited) {
     return partition_chain(pieces.size(), count, [&, limited](size_t stage, Range part) {
@@ -204,72 +205,74 @@ std::vector<Range> balanced_stages(const PipelineConfig& config, const Plan& pla
   return stages;
 }
 
-size_t default_micro_batches(const PipelineConfig& config, const Plan& plan, size_t nodes,
+size_t default_micro_batches(const PipelineConfig& config, const PlanInput& input, size_t nodes,
                              size_t replicas) {
   // Nobody waits for a single stage; parts of its batch would only be summed more often.
   if (config.kind == "hybrid" && nodes == 1) return 1;
-  const auto most = static_cast<size_t>(plan.task.global_batch) / replicas;
+  const auto most = static_cast<size_t>(input.task.global_batch) / replicas;
   const size_t wanted = std::max<size_t>(1, std::min(4 * nodes, most));
   return is_interleaved(config) && wanted > nodes ? wanted / nodes * nodes : wanted;
 }
 
-void choose_micro_batches(const PipelineConfig& config, const Plan& plan, Placement& placement) {
+void choose_micro_batches(const PipelineConfig& config, const PlanInput& input,
+                          Placement& placement) {
   if (placement.asynchronous()) return;  // batches are not cut
-  if (plan.task.deterministic) {
-    placement.micro_batches = static_cast<size_t>(plan.task.lanes);
+  if (input.task.deterministic) {
+    placement.micro_batches = static_cast<size_t>(input.task.lanes);
   } else {
     const size_t each =
         config.micro_batches > 0
             ? static_cast<size_t>(config.micro_batches)
-            : default_micro_batches(config, plan, placement.nodes, placement.replicas);
+            : default_micro_batches(config, input, placement.nodes, placement.replicas);
     placement.micro_batches = each * placement.replicas;
   }
-  if (placement.micro_batches > static_cast<size_t>(plan.task.global_batch) &&
-      !plan.task.deterministic)
+  if (placement.micro_batches > static_cast<size_t>(input.task.global_batch) &&
+      !input.task.deterministic)
     throw ConfigError(
         "strategy.micro_batches",
         fmt::format("strategy.micro_batches = {} in {} replicas are more than the "
                     "samples of task.global_batch = {}; lower the one or raise the "
                     "other",
-                    config.micro_batches, placement.replicas, plan.task.global_batch));
+                    config.micro_batches, placement.replicas, input.task.global_batch));
   for (size_t replica = 0; replica < placement.replicas; ++replica) {
     const size_t own = placement.micro_batches_of(replica).size();
     if (own == 0 || (is_interleaved(config) && own % placement.nodes != 0))
       throw ConfigError(
-          plan.task.deterministic ? "task.lanes" : "strategy.micro_batches",
+          input.task.deterministic ? "task.lanes" : "strategy.micro_batches",
           fmt::format("strategy.schedule = \"{}\" sends {} micro-batches through the {} nodes of "
                       "replica {}; it takes at least one{}: set {}",
                       config.schedule, own, placement.nodes, replica,
                       is_interleaved(config) ? " and a multiple of the nodes" : "",
-                      plan.task.deterministic ? "task.lanes" : "strategy.micro_batches"));
+                      input.task.deterministic ? "task.lanes" : "strategy.micro_batches"));
   }
 }
 
-Placement placed(const PipelineConfig& config, const Plan& plan, size_t replicas, size_t shards) {
-  const auto workers = static_cast<size_t>(plan.cluster.workers);
+Placement placed(const PipelineConfig& config, const PlanInput& input, size_t replicas,
+                 size_t shards) {
+  const auto workers = static_cast<size_t>(input.cluster.workers);
   if (workers % (replicas * shards) != 0)
     throw ConfigError("strategy.shards",
                       fmt::format("{} = {} times strategy.shards = {} does not divide "
                                   "cluster.workers = {}; every stage needs as many nodes",
                                   config.replicas_key(), replicas, shards, workers));
-  check_shards(config, plan, shards);
+  check_shards(config, input, shards);
   Placement placement;
   placement.schedule = config.schedule;
   placement.replicas = replicas;
   placement.shards = shards;
   placement.nodes = workers / (replicas * shards);
   if (config.copies.automatic) {
-    choose_micro_batches(config, plan, placement);
-    return plan_copies(config, plan, placement);
+    choose_micro_batches(config, input, placement);
+    return plan_copies(config, input, placement);
   }
   placement.copies = given_copies(config, placement.nodes);
   const size_t count =
       placement.copies.empty() ? stage_count(config, placement.nodes) : placement.copies.size();
-  check_count(config, plan, placement, count);
-  choose_micro_batches(config, plan, placement);
+  check_count(config, input, placement, count);
+  choose_micro_batches(config, input, placement);
   placement.stages = config.stages.places.empty()
-                         ? balanced_stages(config, plan, placement, count)
-                         : given_stages(plan.architecture, shard_cuts(plan.architecture, shards),
+                         ? balanced_stages(config, input, placement, count)
+                         : given_stages(input.architecture, shard_cuts(input.architecture, shards),
                                         config.stages.places, "strategy.stages");
   return placement;
 }
@@ -295,27 +298,27 @@ Group Placement::holders(size_t stage, size_t shard, Rank me) const {
   return group;
 }
 
-Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan) {
+Alternative estimated(Placement placement, const PipelineConfig& config, const PlanInput& input) {
   Alternative result{std::move(placement)};
-  result.step_s = step_seconds(result.placement, config, plan);
+  result.step_s = step_seconds(result.placement, config, input);
   // Replicas are alike, and the first shard of a stage has the most.
   for (size_t node = 0; node < result.placement.nodes; ++node) {
-    const double bytes = node_memory(result.placement, config, plan,
+    const double bytes = node_memory(result.placement, config, input,
                                      static_cast<Rank>(node * result.placement.shards));
     result.memory_bytes = std::max(result.memory_bytes, bytes);
-    result.fits = result.fits && bytes <= room_on(result.placement, plan.cluster, node);
+    result.fits = result.fits && bytes <= room_on(result.placement, input.cluster, node);
   }
   return result;
 }
 
-std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan) {
-  const int64_t workers = plan.cluster.workers;
+std::vector<Alternative> alternatives(const PipelineConfig& config, const PlanInput& input) {
+  const int64_t workers = input.cluster.workers;
   std::vector<Alternative> result;
   for (const size_t shards : sizes_to_try(config.shards, config.shards == 0, workers))
     for (const size_t replicas :
          sizes_to_try(config.replicas, config.replicas == 0 || config.stages.automatic, workers)) {
       try {
-        result.push_back(estimated(placed(config, plan, replicas, shards), config, plan));
+        result.push_back(estimated(placed(config, input, replicas, shards), config, input));
       } catch (const ConfigError&) {
         continue;  // not as many shards, stages or micro-batches as that would take
       }
@@ -323,13 +326,13 @@ std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& 
   return result;
 }
 
-Placement place_stages(const PipelineConfig& config, const Plan& plan) {
+Placement place_stages(const PipelineConfig& config, const PlanInput& input) {
   const auto given = [&] {
-    return placed(config, plan, static_cast<size_t>(std::max<int64_t>(1, config.replicas)),
+    return placed(config, input, static_cast<size_t>(std::max<int64_t>(1, config.replicas)),
                   static_cast<size_t>(std::max<int64_t>(1, config.shards)));
   };
   if (!config.is_automatic()) return given();
-  const std::vector<Alternative> all = alternatives(config, plan);
+  const std::vector<Alternative> all = alternatives(config, input);
   if (all.empty()) return given();  // says why not
   return std::min_element(all.begin(), all.end(),
                           [](const Alternative& a, const Alternative& b) {

@@ -51,10 +51,10 @@ struct Alternative {
   double memory_bytes = 0;
   bool fits = true;  // cluster.memory
 };
-Alternative estimated(Placement placement, const PipelineConfig& config, const Plan& plan);
-std::vector<Alternative> alternatives(const PipelineConfig& config, const Plan& plan);
+Alternative estimated(Placement placement, const PipelineConfig& config, const PlanInput& input);
+std::vector<Alternative> alternatives(const PipelineConfig& config, const PlanInput& input);
 
 // Throws ConfigError when the model cannot be cut like this, naming what would do.
-Placement place_stages(const PipelineConfig& config, const Plan& plan);
+Placement place_stages(const PipelineConfig& config, const PlanInput& input);
 
 }  // namespace tutti

@@ -1,5 +1,6 @@
 #include "strategies/pipeline/shard_costs.h"
 
+#include "fabric/capabilities.h"
 #include "models/shard.h"
 #include "models/split_loss.h"
 #include "models/stage.h"
@@ -22,10 +23,10 @@ class RoundTime {
       : cluster_(cluster),
         is_ring_(config.shard_topology == "ring"),
         on_host_(static_cast<size_t>(cluster.nodes_per_host)),
-        is_local_(cluster.fabric != "virtual" ||
+        is_local_(!capabilities_of(cluster).declared_hosts ||
                   (on_host_ >= placement.shards && on_host_ % placement.shards == 0)),
         link_(shared_bandwidth(cluster, is_ring_ ? 1 : placement.shards)),
-        memory_(cluster.fabric == "virtual" ? cluster.memory_bandwidth : link_) {}
+        memory_(capabilities_of(cluster).declared_hosts ? cluster.memory_bandwidth : link_) {}
 
   double operator()(const Round& round) const {
     double seconds = 0;

@@ -21,11 +21,58 @@ class Scheduled : public Strategy {
  public:
   void visit(Visitor& v) override { tutti::visit(v, config_); }
 
-  void validate(const TaskConfig& task, const ClusterConfig&) const override {
-    tutti::validate(config_, task);
+  Taxonomy taxonomy() const override {
+    return {.structure = "client-server",
+            .parallelism = "model",
+            .optimisation = "centralised",
+            .timing = "synchronous",
+            .pattern = "schedule, all-reduce",
+            .data = "features of all samples",
+            .stragglers = "everybody waits",
+            .communication = "sums of residuals",
+            .computation = "its part of the scheduled weights"};
   }
 
-  void validate_optimizer(const OptimizerConfig& optimizer) const override {
+  Plan plan(const PlanInput& input) const override {
+    Plan plan = begin_plan(input, taxonomy(), {.roles = workers_and(input.cluster, kScheduler)});
+    tutti::validate(config_, input.task);
+    validate_optimizer(input.optimizer);
+    validate_features(input);
+    plan.steps = rounds_of(input).total();
+    plan.samples = 0;
+    plan.reasons = explain(input);
+    const auto parallel = static_cast<double>(rounds_of(input).parallel());
+    const auto workers = static_cast<double>(input.cluster.workers);
+    const auto parameters = static_cast<double>(input.architecture.parameter_count);
+    const Volume volume = volume_of(input);
+    for (NodePlan& node : plan.nodes) {
+      node.bytes_sent = static_cast<double>(volume.elements * element_bytes(input)) +
+                        sizeof(double) * (2 + parallel / workers);
+      node.messages = static_cast<double>(volume.messages) + 1;
+      node.memory_bytes = 2 * parameters * sizeof(float) + column_bytes(input);
+    }
+    NodePlan& scheduler = plan.nodes.back();
+    set_traffic(scheduler,
+                {.bytes_sent = workers * sizeof(uint32_t) * parallel, .messages = workers});
+    // It holds all columns when it looks for conflicts.
+    const bool looks = config_.schedule == "priority" && config_.conflict < 1;
+    scheduler.memory_bytes =
+        2 * parameters * sizeof(float) +
+        (looks ? parameters * static_cast<double>(input.data.train) * sizeof(double) : 0);
+    return plan;
+  }
+
+  NodeResult run(Context& context) const override {
+    context.node.membership().end_waits_on_any_loss(true);
+    if (context.node.endpoint().role(context.node.endpoint().rank()) == kScheduler)
+      run_coordinate_scheduler(context, config_);
+    else
+      CoordinateWorker(context, config_).run();
+    return {context.members};
+  }
+
+ private:
+  static void validate_optimizer(const OptimizerConfig& optimizer) {
     const char* key = optimizer.clip_norm > 0      ? "optimizer.clip_norm"
                       : optimizer.weight_decay > 0 ? "optimizer.weight_decay"
                                                    : nullptr;
@@ -36,62 +83,20 @@ class Scheduled : public Strategy {
                                          key));
   }
 
-  void validate_plan(const Plan& plan) const override {
-    if (coordinates_of(plan) < static_cast<size_t>(plan.cluster.workers))
+  static void validate_features(const PlanInput& input) {
+    if (coordinates_of(input) < static_cast<size_t>(input.cluster.workers))
       throw ConfigError("cluster.workers",
                         fmt::format("strategy.kind = \"scheduled\" deals {} features to "
                                     "cluster.workers = {}; use at most as many workers",
-                                    coordinates_of(plan), plan.cluster.workers));
+                                    coordinates_of(input), input.cluster.workers));
   }
 
-  Taxonomy taxonomy() const override {
-    return {"client-server", "model", "centralised", "synchronous", "schedule, all-reduce"};
-  }
-
-  std::vector<std::string> roles(const ClusterConfig& cluster) const override {
-    std::vector<std::string> roles = Strategy::roles(cluster);
-    roles.emplace_back(kScheduler);
-    return roles;
-  }
-
-  int64_t steps(const TaskConfig& task, const Data& data) const override {
-    const auto features = static_cast<size_t>(elements(data.dataset->sample_shape()));
-    return RoundPlan(task, features, static_cast<size_t>(config_.parallel)).total();
-  }
-
-  StepCost step_cost(const Plan& plan) const override {
-    const auto parallel = static_cast<double>(rounds_of(plan).parallel());
-    const auto workers = static_cast<double>(plan.cluster.workers);
-    const Volume volume = volume_of(plan);
-    const StepCost worker{.bytes_sent = static_cast<double>(volume.elements * element_bytes(plan)) +
-                                        sizeof(double) * (2 + parallel / workers),
-                          .messages = static_cast<double>(volume.messages) + 1};
-    const StepCost scheduler{.bytes_sent = workers * sizeof(uint32_t) * parallel,
-                             .messages = workers};
-    StepCost most = worker.bytes_sent >= scheduler.bytes_sent ? worker : scheduler;
-    most.extra_memory = column_bytes(plan);
-    return most;
-  }
-
-  double memory_bytes(const Plan& plan) const override {
-    return 2.0 * static_cast<double>(plan.architecture.parameter_count) * sizeof(float) +
-           column_bytes(plan);
-  }
-
-  // The scheduler holds all columns when it looks for conflicts.
-  double server_memory_bytes(const Plan& plan) const override {
-    const auto parameters = static_cast<double>(plan.architecture.parameter_count);
-    const bool looks = config_.schedule == "priority" && config_.conflict < 1;
-    return 2 * parameters * sizeof(float) +
-           (looks ? parameters * static_cast<double>(plan.samples) * sizeof(double) : 0);
-  }
-
-  std::vector<std::string> explain(const Plan& plan) const override {
-    const RoundPlan rounds = rounds_of(plan);
-    const size_t features = coordinates_of(plan);
+  std::vector<std::string> explain(const PlanInput& input) const {
+    const RoundPlan rounds = rounds_of(input);
+    const size_t features = coordinates_of(input);
     std::vector<std::string> lines = {
         fmt::format("{} features over {} workers, at most {} of them in a round, schedule {}",
-                    features, plan.cluster.workers, rounds.parallel(), config_.schedule),
+                    features, input.cluster.workers, rounds.parallel(), config_.schedule),
         fmt::format("a pass over all features takes {} rounds; the job has {}",
                     (features + rounds.parallel() - 1) / rounds.parallel(), rounds.total())};
     if (config_.schedule == "priority" && config_.conflict < 1)
@@ -99,7 +104,7 @@ class Scheduled : public Strategy {
           "features of correlation {} or more are not updated in the same round; the scheduler "
           "has all columns to look: {}",
           config_.conflict,
-          human_quantity(static_cast<double>(plan.samples * features * sizeof(double)),
+          human_quantity(static_cast<double>(input.data.train * features * sizeof(double)),
                          Unit::kBytes)));
     lines.emplace_back(
         "global_batch and the optimizer do not matter: each round solves for its weights on all "
@@ -107,32 +112,26 @@ class Scheduled : public Strategy {
     return lines;
   }
 
-  void run(Context& context) const override {
-    context.node.membership().end_waits_on_any_loss(true);
-    if (context.node.endpoint().role(context.node.endpoint().rank()) == kScheduler)
-      run_coordinate_scheduler(context, config_);
-    else
-      CoordinateWorker(context, config_).run();
+  static size_t coordinates_of(const PlanInput& input) {
+    return input.architecture.parameter_count - 1;
   }
-
- private:
-  static size_t coordinates_of(const Plan& plan) { return plan.architecture.parameter_count - 1; }
-  RoundPlan rounds_of(const Plan& plan) const {
-    return {plan.task, coordinates_of(plan), static_cast<size_t>(config_.parallel)};
+  RoundPlan rounds_of(const PlanInput& input) const {
+    return {input.task, coordinates_of(input), static_cast<size_t>(config_.parallel)};
   }
-  static size_t element_bytes(const Plan& plan) {
-    return plan.task.deterministic ? sizeof(ExactSum) : sizeof(double);
+  static size_t element_bytes(const PlanInput& input) {
+    return input.task.deterministic ? sizeof(ExactSum) : sizeof(double);
   }
-  Volume volume_of(const Plan& plan) const {
+  Volume volume_of(const PlanInput& input) const {
     Group group{.ranks = {}, .index = 0, .racks = {}};
-    for (Rank rank = 0; rank < plan.cluster.workers; ++rank) group.ranks.push_back(rank);
-    return volume_sent(topology(config_.topology).rounds(group, plan.samples + 2));
+    for (Rank rank = 0; rank < input.cluster.workers; ++rank) group.ranks.push_back(rank);
+    return volume_sent(topology(config_.topology).rounds(group, input.data.train + 2));
   }
   // A worker's columns, the residual and its change.
-  double column_bytes(const Plan& plan) const {
-    const auto workers = static_cast<size_t>(plan.cluster.workers);
-    const size_t own = (coordinates_of(plan) + workers - 1) / workers;
-    return static_cast<double>(plan.samples * ((own + 3) * sizeof(double) + element_bytes(plan)));
+  double column_bytes(const PlanInput& input) const {
+    const auto workers = static_cast<size_t>(input.cluster.workers);
+    const size_t own = (coordinates_of(input) + workers - 1) / workers;
+    return static_cast<double>(input.data.train *
+                               ((own + 3) * sizeof(double) + element_bytes(input)));
   }
 
   ScheduledConfig config_;

@@ -190,8 +190,7 @@ TEST(EarlyExitSettings, ThatContradictEachOtherAreNamed) {
 TEST(EarlyExitPlan, SaysWhatGoesWhereAndCutsWhereASampleIsFastest) {
   const auto explained = [](const Settings& more) {
     Job job = load_job("", mlp_task() + tiers(2, "virtual") + more);
-    const auto [data, architecture] = prepare(job);
-    return job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+    return resolve(job).plan.reasons;
   };
   const Settings wide = {"task.model.hidden=[64, 8]", "strategy.bits=32"};
   // Slow links: where few values pass. Fast links and a slow device: as early as possible.

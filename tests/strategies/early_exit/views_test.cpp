@@ -52,17 +52,17 @@ double measured(const RunRecord& record, const std::string& name) {
 // The job, data and model of a run in this folder, loaded into one process.
 struct KeptRun {
   Job job;
-  Prepared prepared;
+  Resolved resolved;
   std::vector<float> parameters, gradients;
   std::unique_ptr<Model> model;
-  Plan plan() const { return {job.task, job.cluster, job.optimizer, prepared.architecture}; }
+  PlanInput input() const { return {job.task, job.cluster, job.optimizer, resolved.architecture}; }
 };
 
 std::unique_ptr<KeptRun> kept(const Settings& settings) {
   auto result = std::make_unique<KeptRun>();
   result->job = load_job("", settings);
-  result->prepared = prepare(result->job);
-  const Architecture& architecture = result->prepared.architecture;
+  result->resolved = resolve(result->job);
+  const Architecture& architecture = result->resolved.architecture;
   result->parameters.resize(architecture.parameter_count);
   result->gradients.resize(architecture.parameter_count);
   initialise(architecture, result->job.task.seed, result->parameters);
@@ -115,13 +115,13 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
                                        std::string("strategy.fuse_scores=") + how.scores,
                                        std::string("strategy.fuse_features=") + how.features};
     auto start = kept(settings);
-    const auto& samples = start->prepared.data.splits.train;
+    const auto& samples = start->resolved.data.splits.train;
     const std::string all = "task.global_batch=" + std::to_string(samples.size());
     const TemporaryFolder folder;
     const RunRecord record = run(settings + Settings{all}, folder / "run");
     ASSERT_EQ(record.status, "done") << record.error;
 
-    const Architecture& architecture = start->prepared.architecture;
+    const Architecture& architecture = start->resolved.architecture;
     std::vector<float> moved(architecture.parameter_count);
     load_parameters(folder / "run/parameters.safetensors", architecture, moved);
     const Attachment exits_moved = load_attachment(folder / "run/exits.safetensors");
@@ -133,7 +133,7 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     config.fuse_features = how.features;
     config.bits = 32;
     config.exit_weights = {1.0, 0.5, 2.0};
-    const Tiers tiers = place_tiers(config, start->plan());
+    const Tiers tiers = place_tiers(config, start->input());
     std::vector<float> heads;
     for (const HeadPlace& head : tiers.heads()) {
       ExitHead own(head.values, tiers.classes, start->job.task.seed,
@@ -142,7 +142,7 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     }
     Attachment exits = attach_exits(tiers, heads, {0.5, 0.5});
     Batch batch;
-    start->prepared.data.dataset->gather(samples, batch);
+    start->resolved.data.dataset->gather(samples, batch);
     // Returns the distance of `step` from the nearer one-sided slope. Few values lie so close to a
     // bend of a relu or a maximum, and hardly any have bends on both sides.
     const auto error_of = [&](double step, float& value) {
@@ -225,10 +225,7 @@ TEST(EarlyExitViews, CostTheSameWithoutTheArithmeticAndAsPlanned) {
       most = std::max(most, costs.nodes[rank].bytes_sent - shorter.nodes[rank].bytes_sent);
     }
     Job job = load_job("", task);
-    const auto [data, architecture] = prepare(job);
-    const StepCost step =
-        job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
-    EXPECT_EQ(static_cast<double>(most), step.bytes_sent) << how;
+    EXPECT_EQ(static_cast<double>(most), resolve(job).plan.busiest().bytes_sent) << how;
   }
 }
 
@@ -251,16 +248,16 @@ TEST(EarlyExitViews, KeptExitsAnswerAsTheRunDid) {
     const RunRecord record = run(settings, folder / "run");
     ASSERT_EQ(record.status, "done") << record.error;
     auto again = kept(settings);
-    load_parameters(folder / "run/parameters.safetensors", again->prepared.architecture,
+    load_parameters(folder / "run/parameters.safetensors", again->resolved.architecture,
                     again->parameters);
     const auto answerer = load_answerer(folder / "run", again->job, *again->model);
     ASSERT_TRUE(answerer);
     std::map<std::string, double> left;
     double correct = 0;
-    const std::span<const uint32_t> samples = again->prepared.data.splits.test;
+    const std::span<const uint32_t> samples = again->resolved.data.splits.test;
     for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
       Batch batch;
-      again->prepared.data.dataset->gather(samples_of_chunks(samples, chunk, chunk + 1), batch);
+      again->resolved.data.dataset->gather(samples_of_chunks(samples, chunk, chunk + 1), batch);
       const Answerer::Answers answers = answerer->answer(batch);
       correct += static_cast<double>(count_correct(answers.scores, batch.labels));
       for (const std::string& by : answers.by) left[by] += 1;
@@ -290,8 +287,9 @@ TEST(EarlyExitViews, KeptExitsOfAnotherFormAreRefused) {
   for (const char* cuts : {"[4]", "[2, 4]", "[]"}) {
     const std::string about = fmt::format(R"({{"version":1,"cuts":{},"thresholds":[0.5]}})", cuts);
     const Attachment other{.about = about, .tensors = {}, .values = {}};
+    const auto load = [&](const std::string&) { return other; };
     EXPECT_THROW(
-        run_of_parts->job.strategy->answerer(run_of_parts->plan(), *run_of_parts->model, other),
+        run_of_parts->job.strategy->answerer(run_of_parts->input(), *run_of_parts->model, load),
         DataError)
         << cuts;
   }

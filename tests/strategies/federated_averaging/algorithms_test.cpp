@@ -214,7 +214,7 @@ TEST(FederatedAveraging, RefusesWhatContradicts) {
         Settings{"strategy.algorithm=fednova", "strategy.proximal=0.1"},
         Settings{"optimizer.base_batch=16"}, Settings{"optimizer.schedule=grow_batch"},
         Settings{"task.deterministic=true", "strategy.deadline=\"1 s\""}})
-    EXPECT_THROW(prepare(load_job("", federated(bad))), ConfigError) << bad.back();
+    EXPECT_THROW(resolve(load_job("", federated(bad))), ConfigError) << bad.back();
   // Keys that would have no effect are not read.
   EXPECT_THROW(load_job("", federated({"strategy.local_steps=3", "strategy.local_epochs=2"})),
                ConfigError);

@@ -149,13 +149,9 @@ TEST(FederatedFaults, NonsenseIsRefusedAndTheOthersGoOn) {
   namespace fed = federated_averaging;
   for (const bool in_the_update : {true, false}) {
     Job job = load_job("", virtual_fault_task({"task.data.test=0"}));
-    const auto [data, architecture] = prepare(job);
-    const Stage stage{.job = job,
-                      .data = data,
-                      .architecture = architecture,
-                      .make_model = load_torch_models(1),
-                      .folder = ""};
-    const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
+    const Resolved resolved = resolve(job);
+    const Stage stage{.resolved = resolved, .make_model = load_torch_models(1), .folder = ""};
+    const auto fabric = make_fabric(job.cluster, resolved.plan.roles(), job.task.seed);
     const std::atomic<bool> never{false};
     const auto outcomes = fabric->run(
         [&](Node& node) -> std::string {

@@ -226,7 +226,7 @@ TEST(Check, RefusesWhatContradictsItself) {
       Job job = load_job("", logistic_task() +
                                  Settings{"strategy.kind=parameter_server", "cluster.workers=4"} +
                                  refusal.settings);
-      prepare(job);
+      resolve(job);
       ADD_FAILURE() << refusal.settings[0] << " is not refused";
     } catch (const ConfigError& error) {
       EXPECT_EQ(error.key(), refusal.key);

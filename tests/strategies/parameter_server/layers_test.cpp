@@ -69,7 +69,7 @@ TEST(Layers, SaveTimeWithSeveralServersAndWorkers) {
 
 TEST(Layers, AreGroupedWhereTheyAreSmall) {
   const Architecture small =
-      prepare(load_job("", logistic_task() + servers(1, "bsp") + cluster("virtual", 1)))
+      resolve(load_job("", logistic_task() + servers(1, "bsp") + cluster("virtual", 1)))
           .architecture;
   EXPECT_EQ(ps::forward_pieces_of(small, {0, small.parameter_count}).size(), 1u);
   EXPECT_TRUE(ps::forward_pieces_of(small, {0, 0}).empty());

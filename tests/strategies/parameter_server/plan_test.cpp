@@ -33,12 +33,13 @@ Settings demo(const std::string& consistency) {
           "strategy.consistency=" + consistency};
 }
 
-double step_s(const Settings& settings, const Prepared& prepared) {
+double step_s(const Settings& settings, const Data& data) {
   const auto total_s = [&](int steps) {
     Job job = load_job("", settings + Settings{"task.max_steps=" + std::to_string(steps)});
     const std::atomic<bool> never{false};
-    const RunRecord record = launch(
-        job, prepared, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
+    const RunRecord record =
+        launch(resolve(job, data),
+               {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
     EXPECT_EQ(record.status, "done") << record.error;
     double most = 0;
     for (const NodeReport& node : record.nodes) most = std::max(most, node.total_s);
@@ -48,15 +49,15 @@ double step_s(const Settings& settings, const Prepared& prepared) {
 }
 
 void expect_best(const Settings& task, double tolerance) {
-  const Prepared prepared = prepare(load_job("", task));
-  const double chosen_s = step_s(task + Settings{"strategy.servers=auto"}, prepared);
+  const Data data = resolve(load_job("", task)).data;
+  const double chosen_s = step_s(task + Settings{"strategy.servers=auto"}, data);
   for (const int servers : {1, 2, 4, 8})
     for (const bool colocated : {true, false}) {
       if (!colocated && servers == 8) continue;  // no machine is left
       const Settings fixed = {"strategy.servers=" + std::to_string(servers),
                               "cluster.workers=" + std::to_string(colocated ? 8 : 8 - servers),
                               std::string("cluster.colocated=") + (colocated ? "true" : "false")};
-      EXPECT_LE(chosen_s, tolerance * step_s(task + fixed, prepared))
+      EXPECT_LE(chosen_s, tolerance * step_s(task + fixed, data))
           << servers << (colocated ? " with workers" : " apart");
     }
 }
@@ -70,13 +71,12 @@ TEST(ServerPlan, PutsServersOnTheSlowMachines) {
                          "cluster.speed_factors=[1, 1, 1, 1, 0.2, 0.2, 0.2, 0.2]",
                          "cluster.stragglers=[{ kind = \"constant\", node = 5, factor = 3 }]"};
   Job job = load_job("", demo("bsp") + slow + Settings{"strategy.servers=auto"});
-  const Prepared prepared = prepare(job);
-  settle(job, prepared.architecture, prepared.data.splits.train.size());
+  job = resolve(job).job;
   EXPECT_FALSE(job.cluster.colocated);
   EXPECT_EQ(job.cluster.workers, 4);
   EXPECT_EQ(job.cluster.speed_factors.size(), 4u);
   EXPECT_EQ(job.cluster.stragglers.size(), 1u) << "a server may straggle, too";
-  EXPECT_EQ(hosts_of(job.cluster, std::ssize(job.strategy->roles(job.cluster))), 8);
+  EXPECT_EQ(hosts_of(job.cluster, std::ssize(resolve(job).plan.roles())), 8);
 }
 
 // The estimate cannot tell apart plans whose steps differ by less than a hundredth. Fewest servers
@@ -85,17 +85,17 @@ TEST(ServerPlan, HasTheFewestServersOfThoseThatAreAsFast) {
   size_t decided = 0;
   for (const char* consistency : {"bsp", "asp"})
     for (const char* latency : {"50 us", "5 ms"}) {
-      Job job = load_job("", demo(consistency) + Settings{"strategy.servers=auto",
-                                                          "task.model={kind=\"mlp\", hidden=[8]}",
-                                                          fmt::format("cluster.latency=\"{}\"",
-                                                                      latency)});
-      const Prepared prepared = prepare(job);
+      Job job = load_job(
+          "", demo(consistency) + Settings{"strategy.servers=auto",
+                                           "task.model={kind=\"mlp\", hidden=[8]}",
+                                           fmt::format("cluster.latency=\"{}\"", latency)});
+      const Resolved resolved = resolve(job);
       parameter_server::Config config;
       config.consistency = consistency;
       config.automatic = true;
       const auto plans = parameter_server::server_plans(
-          config, {job.task, job.cluster, job.optimizer, prepared.architecture,
-                   prepared.data.splits.train.size()});
+          config,
+          {job.task, job.cluster, job.optimizer, resolved.architecture, sizes_of(resolved.data)});
       const auto fastest = std::min_element(plans.begin(), plans.end(), [](auto& a, auto& b) {
         return a.step_s != b.step_s ? a.step_s < b.step_s : a.servers < b.servers;
       });
@@ -111,12 +111,9 @@ TEST(ServerPlan, HasTheFewestServersOfThoseThatAreAsFast) {
 
 std::vector<std::string> explained(const Settings& settings, Job& job) {
   job = load_job("", settings);
-  const Prepared prepared = prepare(job);
-  const size_t samples = prepared.data.splits.train.size();
-  const auto lines =
-      job.strategy->explain({job.task, job.cluster, job.optimizer, prepared.architecture, samples});
-  settle(job, prepared.architecture, samples);
-  return lines;
+  const Resolved resolved = resolve(job);
+  job = resolved.job;
+  return resolved.plan.reasons;
 }
 
 TEST(ServerPlan, IsExplainedAndThenWrittenDown) {
@@ -137,7 +134,7 @@ TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
                            "strategy.servers=auto"} +
                   more,
               job);
-    return job.strategy->roles(job.cluster).size() - static_cast<size_t>(job.cluster.workers);
+    return resolve(job).plan.roles().size() - static_cast<size_t>(job.cluster.workers);
   };
   EXPECT_EQ(servers({}), 1u);
   EXPECT_EQ(servers({"strategy.replicas=2"}), 3u);
@@ -158,7 +155,7 @@ TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
                                                   "strategy.replicas=1", "optimizer.clip_norm=1"});
     job.cluster.fabric = fabric;
     try {
-      prepare(job);
+      resolve(job);
       ADD_FAILURE() << fabric << ": it was accepted";
     } catch (const ConfigError& error) {
       EXPECT_NE(std::string(error.what()).find("strategy.replicas"), std::string::npos)

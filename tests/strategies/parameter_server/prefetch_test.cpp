@@ -17,7 +17,8 @@ const Settings kPrefetch{"strategy.prefetch=true"};
 // One worker that reads parameters without its last push: x(t + 1) = x(t) - rate g(x(t - 1)).
 std::string delayed_sgd(const Settings& settings) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
+  const Resolved resolved = resolve(job);
+  const auto& [settled, data, architecture, plan] = resolved;
   std::vector<float> x(architecture.parameter_count), g(x.size());
   initialise(architecture, job.task.seed, x);
   std::vector<float> read = x, next = x;  // by this step and by the one after it

@@ -221,7 +221,7 @@ Settings on_servers() { return servers(2, "ssp") + cluster("process", 2); }
 void expect_refused(const Settings& more, const std::string& key) {
   Job job = load_job("", ratings_task() + more);
   try {
-    prepare(job);
+    resolve(job);
     ADD_FAILURE() << "was accepted: " << more.back();
   } catch (const ConfigError& error) {
     EXPECT_EQ(error.key(), key) << error.what();
@@ -242,7 +242,7 @@ TEST(SparseCheck, RefusesWhatCannotWork) {
 
 TEST(SparseCheck, RefusesDenseData) {
   Job job = load_job("", logistic_task() + Settings{"task.model=sparse_logistic"});
-  EXPECT_THROW(prepare(job), ConfigError);
+  EXPECT_THROW(resolve(job), ConfigError);
 }
 
 }  // namespace

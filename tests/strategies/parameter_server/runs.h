@@ -34,13 +34,10 @@ inline RunRecord run_job(Job& job) {
 using Instead = std::function<std::optional<std::string>(Node&)>;
 inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead,
                                           const std::string& folder = "") {
-  const auto [data, architecture] = prepare(job);
-  const Stage stage{.job = job,
-                    .data = data,
-                    .architecture = architecture,
-                    .make_model = load_models(architecture, 1),
-                    .folder = folder};
-  const auto fabric = make_fabric(job.cluster, job.strategy->roles(job.cluster), job.task.seed);
+  const Resolved resolved = resolve(job);
+  const Stage stage{
+      .resolved = resolved, .make_model = load_models(resolved.architecture, 1), .folder = folder};
+  const auto fabric = make_fabric(job.cluster, resolved.plan.roles(), job.task.seed);
   const std::atomic<bool> never{false};
   return fabric->run(
       [&](Node& node) {

@@ -39,7 +39,7 @@ inline double time_s(const Settings& settings) {
 // worker and one server: piece k arrives when all up to it have crossed the wire, and layer k
 // begins when it has arrived and layer k - 1 has ended.
 inline double overlap_saves_s(const Settings& settings) {
-  const Architecture architecture = prepare(load_job("", settings)).architecture;
+  const Architecture architecture = resolve(load_job("", settings)).architecture;
   const double bytes_per_s = 1e9 / 8 * 0.957, flops_per_s = 2e9, samples = 32;
   const auto pieces =
       parameter_server::forward_pieces_of(architecture, {0, architecture.parameter_count});

@@ -69,7 +69,7 @@ struct WideFiles {
 };
 
 Architecture architecture_of(const Settings& settings) {
-  return prepare(load_job("", settings)).architecture;
+  return resolve(load_job("", settings)).architecture;
 }
 
 // 2^40 rows of two floats would be 8 TiB for each of a worker's buffers.
@@ -120,7 +120,7 @@ TEST(WideKeys, AreRefusedWhereAllRowsWouldBeInMemory) {
   const WideFiles files;
   const auto refused = [&](const Settings& more) {
     try {
-      prepare(load_job("", files.task("wide") + more));
+      resolve(load_job("", files.task("wide") + more));
       return std::string("accepted");
     } catch (const ConfigError& error) {
       return std::string(error.key());

@@ -30,7 +30,8 @@ Settings on(const std::string& fabric, size_t workers) {
 std::vector<float> reference(const Settings& settings, const std::vector<size_t>& cuts,
                              bool vertical = false) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
+  const Resolved resolved = resolve(job);
+  const auto& [settled, data, architecture, plan] = resolved;
   std::vector<float> parameters(architecture.parameter_count), gradients(parameters.size());
   initialise(architecture, job.task.seed, parameters);
   const auto model = load_models(architecture, 1)(architecture, {parameters, gradients},

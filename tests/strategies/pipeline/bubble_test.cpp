@@ -111,9 +111,7 @@ TEST(Traffic, IsWhatCheckSays) {
       return static_cast<double>(most);
     };
     Job job = load_job("", settings);
-    const auto [data, architecture] = prepare(job);
-    const StepCost cost =
-        job.strategy->step_cost({job.task, job.cluster, job.optimizer, architecture});
+    const NodePlan cost = resolve(job).plan.busiest();
     EXPECT_NEAR(sent("4") - sent("2"), 2 * cost.bytes_sent, 0.01 * cost.bytes_sent) << replicas;
   }
 }

@@ -97,8 +97,7 @@ TEST(PipelineCopies, AutoCopiesWhatIsSlowAndSmall) {
                          "cluster.speed=\"20 GFLOP/s\"",
                          "strategy.kind=pipeline"};
   Job job = load_job("", task + Settings{"strategy.copies=\"auto\""});
-  const auto [data, architecture] = prepare(job);
-  const auto lines = job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+  const auto lines = resolve(job).plan.reasons;
   EXPECT_NE(lines.at(1).find("ranks 0 to 2 in turn"), std::string::npos) << lines.at(1);
   EXPECT_NE(lines.at(2).find("stage 1 on rank 3"), std::string::npos) << lines.at(2);
   const auto time_of = [&](const std::string& setting) {
@@ -136,14 +135,14 @@ struct Ways {
 
 // Compares what `tutti check` shows for the chosen plan with all plans that it accepts.
 Ways all_ways(const Job& job, const PipelineConfig& settings) {
-  const Prepared prepared = prepare(job);
-  const Plan plan{job.task, job.cluster, job.optimizer, prepared.architecture};
+  const Resolved resolved = resolve(job);
+  const PlanInput input{job.task, job.cluster, job.optimizer, resolved.architecture};
   PipelineConfig config = settings;
   config.copies.automatic = true;
   Ways result;
-  const Alternative chosen = estimated(place_stages(config, plan), config, plan);
+  const Alternative chosen = estimated(place_stages(config, input), config, input);
   result.chosen_s = chosen.step_s;
-  const auto pieces = stages_between(prepared.architecture, prepared.architecture.cuts());
+  const auto pieces = stages_between(resolved.architecture, resolved.architecture.cuts());
   std::vector<Range> stages;
   std::vector<size_t> copies;
   for_each_way(pieces.size(), static_cast<size_t>(job.cluster.workers), stages, copies, [&] {
@@ -153,7 +152,7 @@ Ways all_ways(const Job& job, const PipelineConfig& settings) {
     given.stages.parts = stages.size() == 1 ? 1 : 0;
     given.copies.places.assign(copies.begin(), copies.end());
     try {
-      const Alternative other = estimated(place_stages(given, plan), given, plan);
+      const Alternative other = estimated(place_stages(given, input), given, input);
       if (!other.fits && chosen.fits) return;
       EXPECT_TRUE(chosen.fits || !other.fits);
       ++result.accepted;
@@ -288,7 +287,7 @@ TEST(PipelineCopies, ThatDoNotAddUpAreRefused) {
   const auto refused = [](const std::string& copies, const Settings& more) {
     try {
       Job job = load_job("", task_with_copies(copies, 4, "process") + more);
-      prepare(job);
+      resolve(job);
     } catch (const ConfigError& error) {
       return std::string(error.what());
     }

@@ -15,9 +15,7 @@ struct Peak {
 
 Peak peak_of(const Settings& settings) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
-  const double predicted =
-      job.strategy->memory_bytes({job.task, job.cluster, job.optimizer, architecture});
+  const double predicted = resolve(job).plan.most_memory_bytes();
   const RunRecord record = run(settings);
   EXPECT_EQ(record.status, "done") << record.error;
   return {record.nodes.at(0).peak_memory_bytes, predicted};

@@ -132,8 +132,7 @@ TEST(PipelineSettings, AreKeptInTheResolvedJob) {
 
 std::vector<std::string> explained(const Settings& settings) {
   Job job = load_job("", settings);
-  const auto [data, architecture] = prepare(job);
-  return job.strategy->explain({job.task, job.cluster, job.optimizer, architecture});
+  return resolve(job).plan.reasons;
 }
 
 TEST(PipelinePlan, SaysWhichLayersGoWhere) {

@@ -1,0 +1,11 @@
+#include "fabric/capabilities.h"
+
+namespace tutti {
+
+Capabilities capabilities_of(const ClusterConfig& cluster) {
+  const bool simulated = cluster.fabric == "virtual";
+  const bool here = !simulated && cluster.remote == 0;
+  return {.declared_hosts = simulated, .one_machine = here, .concurrent_memory = here};
+}
+
+}  // namespace tutti

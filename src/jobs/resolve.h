@@ -1,0 +1,46 @@
+// From a job to all that is decided before it runs: its data, its layers and its plan. The only way
+// in for every command.
+#pragma once
+
+#include <optional>
+
+#include "data/description.h"
+#include "jobs/job.h"
+
+namespace tutti {
+
+struct Resolved {
+  Job job;  // with what the planner decided written into its settings
+  Data data;
+  Architecture architecture;  // the layers that are trained
+  Plan plan;
+};
+
+// Reads the data, validates and plans. Throws ConfigError or DataError that name the job file, the
+// line and the key at fault.
+Resolved resolve(const Job& job);
+// The same with data that was read before: for many jobs on one data set.
+Resolved resolve(const Job& job, const Data& data);
+
+// Returns the layers that a run has trained, without its samples.
+Architecture trained_architecture(const Job& job, const DataDescription& data);
+
+// Describes features that are numbers in a file, and says what to do when their scales differ too
+// much. Returns "" for other data.
+std::string features_text(const Data& data);
+
+// On a virtual cluster: the first worker that needs more memory than its node has. Of processes:
+// all workers of this machine together, where they need more than it has.
+struct Shortage {
+  int64_t worker = 0;   // virtual: which
+  int64_t workers = 1;  // how many share what is there
+  double needed_bytes = 0, there_bytes = 0;
+};
+std::optional<Shortage> shortage_of_memory(const Job& job, const Plan& plan);
+// Throws ConfigError, with the numbers, when there is a shortage.
+void require_memory(const Job& job, const Plan& plan);
+
+// What processes of this machine can have: its memory, or the limit of the container around them.
+double machine_memory_bytes();
+
+}  // namespace tutti
