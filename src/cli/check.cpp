@@ -6,24 +6,42 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "jobs/job.h"
-#include "jobs/predict_cost.h"
+#include "fabric/capabilities.h"
+#include "jobs/plan_difference.h"
+#include "jobs/plan_json.h"
+#include "jobs/resolve.h"
 #include "jobs/run_record.h"
 
 namespace tutti {
 
-int run_check(const JobOptions& options) {
-  Job job = job_of(options);
-  const Prepared prepared = prepare(job);
-  const auto& [data, architecture] = prepared;
-  const std::vector<std::string> reasons = job.strategy->explain(
-      {job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()});
-  settle(job, architecture, data.splits.train.size());
-  validate_memory(job, architecture, data.splits.train.size());
-  const Plan plan{job.task, job.cluster, job.optimizer, architecture, data.splits.train.size()};
-  const StepCost cost = job.strategy->step_cost(plan);
-  const double memory = predicted_memory_bytes(job, architecture, plan.samples);
-  const int64_t steps = predicted_steps(job, data);
+namespace {
+
+int print_changes(const CheckOptions& options) {
+  JobOptions first = options;
+  first.job = options.before;
+  const std::vector<PlanChange> changes =
+      plan_changes(resolve(job_of(first)), resolve(job_of(options)));
+  if (options.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const PlanChange& change : changes)
+      list.push_back({{"about", change.about}, {"change", change.text}});
+    std::cout << json_text({{"from", options.before}, {"to", options.job}, {"changes", list}})
+              << "\n";
+    return 0;
+  }
+  fmt::print("from {} to {}:\n", options.before, options.job);
+  for (const PlanChange& change : changes) fmt::print("{}: {}\n", change.about, change.text);
+  return 0;
+}
+
+}  // namespace
+
+int run_check(const CheckOptions& options) {
+  if (!options.before.empty()) return print_changes(options);
+  const auto& [job, data, architecture, plan] = resolve(job_of(options));
+  require_memory(job, plan);
+  const NodePlan& busiest = plan.busiest();
+  const double memory = plan.most_memory_bytes();
   const double flops = architecture.training_flops() * static_cast<double>(job.task.global_batch);
   if (options.json) {
     std::cout << json_text({{"job", job.name},
@@ -33,17 +51,18 @@ int run_check(const JobOptions& options) {
                               {"validation", data.splits.validation.size()},
                               {"test", data.splits.test.size()}}},
                             {"parameters", architecture.parameter_count},
-                            {"steps", steps},
+                            {"steps", plan.steps},
                             {"flops_per_step", flops},
                             {"memory_bytes_per_worker", memory},
                             {"data_bytes", data.dataset->memory_bytes()},
-                            {"bytes_sent_per_step", cost.bytes_sent},
-                            {"messages_per_step", cost.messages},
-                            {"plan", reasons}})
+                            {"bytes_sent_per_step", busiest.bytes_sent},
+                            {"messages_per_step", busiest.messages},
+                            {"plan", plan.reasons},
+                            {"planned", to_json(plan)}})
               << "\n";
     return 0;
   }
-  const Taxonomy taxonomy = job.strategy->taxonomy();
+  const Taxonomy& taxonomy = plan.taxonomy;
   fmt::print("job       {}: ok\n", job.name);
   fmt::print("data      {}: {} training, {} validation, {} test samples, {}\n", job.task.data.kind,
              data.splits.train.size(), data.splits.validation.size(), data.splits.test.size(),
@@ -55,15 +74,16 @@ int run_check(const JobOptions& options) {
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
   fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
-  for (const std::string& line : reasons) fmt::print("plan      {}\n", line);
+  for (const std::string& line : plan.reasons) fmt::print("plan      {}\n", line);
   // A process also holds the program itself; and it sends large messages in pieces.
-  const bool real = job.cluster.fabric != "virtual";
+  const bool real = !capabilities_of(job.cluster).declared_hosts;
   fmt::print(
       "expect    {} steps; per worker {} of memory{}; per step at most {} sent by a node, in {} "
       "messages{}\n",
-      steps, human_quantity(memory, Unit::kBytes), real ? " and some 160 MB for the program" : "",
-      human_quantity(cost.bytes_sent, Unit::kBytes), cost.messages,
-      real && cost.messages > 0 ? " or, in pieces, more" : "");
+      plan.steps, human_quantity(memory, Unit::kBytes),
+      real ? " and some 160 MB for the program" : "",
+      human_quantity(busiest.bytes_sent, Unit::kBytes), busiest.messages,
+      real && busiest.messages > 0 ? " or, in pieces, more" : "");
   return 0;
 }
 

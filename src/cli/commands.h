@@ -23,6 +23,10 @@ struct TrainOptions : JobOptions {
   std::string progress;  // live | lines | json; empty: what suits standard error
 };
 
+struct CheckOptions : JobOptions {
+  std::string before;  // another job file: only what changes from it to the job is printed
+};
+
 struct CompareCommandOptions : JobOptions {
   std::vector<std::string> strategies;  // names, or all; empty: all
   std::vector<std::string> seeds;       // a list, or how many; empty: that of the job
@@ -84,7 +88,7 @@ struct BenchOptions : CommonOptions {
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
 int run_join(const JoinCommand& options, const std::atomic<bool>& stop);
-int run_check(const JobOptions& options);
+int run_check(const CheckOptions& options);
 int run_predict(const PredictOptions& options);
 int run_show(const ShowOptions& options);
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop);

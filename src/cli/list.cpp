@@ -72,6 +72,9 @@ void print_strategies(bool as_json) {
     const std::string parallelism = place(&Taxonomy::parallelism);
     const std::string optimisation = place(&Taxonomy::optimisation);
     const std::string pattern = place(&Taxonomy::pattern);
+    const std::string data = place(&Taxonomy::data), stragglers = place(&Taxonomy::stragglers);
+    const std::string communication = place(&Taxonomy::communication);
+    const std::string computation = place(&Taxonomy::computation);
     if (as_json) {
       list.push_back({{"name", entry.name},
                       {"summary", entry.summary},
@@ -79,12 +82,18 @@ void print_strategies(bool as_json) {
                       {"parallelism", parallelism},
                       {"optimisation", optimisation},
                       {"timing", timing},
-                      {"pattern", pattern}});
+                      {"pattern", pattern},
+                      {"data", data},
+                      {"stragglers", stragglers},
+                      {"communication", communication},
+                      {"computation", computation}});
       continue;
     }
     fmt::print("{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
                entry.name, entry.summary, "", structure, parallelism, optimisation, timing,
                pattern);
+    fmt::print("{:<18} data: {}; stragglers: {}\n{:<18} a node sends: {}; computes: {}\n", "", data,
+               stragglers, "", communication, computation);
   }
   if (as_json) std::cout << list.dump() << "\n";
 }

@@ -121,10 +121,14 @@ Command add_compare(CLI::App& app) {
 }
 
 Command add_check(CLI::App& app) {
-  const auto options = std::make_shared<JobOptions>();
+  const auto options = std::make_shared<CheckOptions>();
   auto* command = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(command, *options);
-  command->footer("Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree");
+  command->add_option("--diff", options->before,
+                      "Say what changes from this job to JOB in roles, bytes, memory and risk");
+  command->footer(
+      "Examples:\n  tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
+      "  tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml");
   return {command, [=] { return run_check(*options); }};
 }
 

@@ -245,7 +245,11 @@ TEST_F(Output, ListsInBothFormats) {
                             {"parallelism", "s"},
                             {"optimisation", "s"},
                             {"timing", "s"},
-                            {"pattern", "s"}});
+                            {"pattern", "s"},
+                            {"data", "s"},
+                            {"stragglers", "s"},
+                            {"communication", "s"},
+                            {"computation", "s"}});
   const std::string reference = run({"list", "settings"}).out;
   std::set<std::string> keys;
   for (const json& setting : run_json({"list", "settings"})) {

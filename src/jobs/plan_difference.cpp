@@ -1,0 +1,115 @@
+#include "jobs/plan_difference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/units.h"
+
+namespace tutti {
+namespace {
+
+// "4 workers, 1 server", in the order of the ranks.
+std::string roles_in_words(const Plan& plan) {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (const NodePlan& node : plan.nodes) {
+    const auto known = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& each) { return each.first == node.role; });
+    if (known == counts.end())
+      counts.emplace_back(node.role, 1);
+    else
+      ++known->second;
+  }
+  std::vector<std::string> words;
+  for (const auto& [role, count] : counts)
+    words.push_back(fmt::format("{} {}{}", count, role, count == 1 ? "" : "s"));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// "rank 0 and ranks 4 to 7 must stay": the nodes whose loss ends the run.
+std::string risk_in_words(const Plan& plan) {
+  std::vector<std::string> spans;
+  size_t needed = 0;
+  for (size_t rank = 0; rank < plan.nodes.size(); ++rank) {
+    if (plan.nodes[rank].may_be_lost) continue;
+    size_t last = rank;
+    while (last + 1 < plan.nodes.size() && !plan.nodes[last + 1].may_be_lost) ++last;
+    spans.push_back(rank == last ? fmt::format("{}", rank) : fmt::format("{} to {}", rank, last));
+    needed += last - rank + 1;
+    rank = last;
+  }
+  if (needed == 0) return "no single loss ends the run";
+  if (needed == plan.nodes.size()) return "the loss of any node ends the run";
+  return fmt::format("the loss of rank {} ends the run, that of others does not",
+                     fmt::join(spans, ", "));
+}
+
+std::string change_of(double before, double after, const std::string& from, const std::string& to) {
+  if (before <= 0 || after <= 0) return fmt::format("{} -> {}", from, to);
+  const double factor = after > before ? after / before : before / after;
+  if (factor < 1.005) return fmt::format("{} -> {}", from, to);
+  return fmt::format("{} -> {} ({:.3g} times {})", from, to, factor,
+                     after > before ? "more" : "less");
+}
+
+std::string bytes_change(double before, double after) {
+  return change_of(before, after, human_quantity(before, Unit::kBytes),
+                   human_quantity(after, Unit::kBytes));
+}
+
+std::string number_change(double before, double after) {
+  return change_of(before, after, fmt::format("{:.6g}", before), fmt::format("{:.6g}", after));
+}
+
+double total_bytes(const Plan& plan) {
+  double sum = 0;
+  for (const NodePlan& node : plan.nodes) sum += node.bytes_sent;
+  return sum;
+}
+
+bool differ(double a, double b) {
+  return std::abs(a - b) > 1e-9 * std::max(std::abs(a), std::abs(b));
+}
+
+}  // namespace
+
+std::vector<PlanChange> plan_changes(const Resolved& before, const Resolved& after) {
+  const Plan &a = before.plan, &b = after.plan;
+  std::vector<PlanChange> changes;
+  const auto words = [&](const char* about, std::string_view from, std::string_view to) {
+    if (from != to) changes.push_back({about, fmt::format("{} -> {}", from, to)});
+  };
+  const auto numbers = [&](const char* about, double from, double to, auto* text) {
+    if (differ(from, to)) changes.push_back({about, text(from, to)});
+  };
+  words("strategy", before.job.strategy_kind, after.job.strategy_kind);
+  words("roles", roles_in_words(a), roles_in_words(b));
+  words("plan", a.in_words.empty() ? "nothing to plan" : a.in_words,
+        b.in_words.empty() ? "nothing to plan" : b.in_words);
+  words("structure", a.taxonomy.structure, b.taxonomy.structure);
+  words("parallelism", a.taxonomy.parallelism, b.taxonomy.parallelism);
+  words("timing", a.taxonomy.timing, b.taxonomy.timing);
+  words("stragglers", a.taxonomy.stragglers, b.taxonomy.stragglers);
+  words("data", a.taxonomy.data, b.taxonomy.data);
+  numbers("parameters", static_cast<double>(before.architecture.parameter_count),
+          static_cast<double>(after.architecture.parameter_count), number_change);
+  numbers("steps", static_cast<double>(a.steps), static_cast<double>(b.steps), number_change);
+  numbers("batch", static_cast<double>(before.job.task.global_batch),
+          static_cast<double>(after.job.task.global_batch), number_change);
+  numbers("memory of the fullest worker", a.most_memory_bytes(), b.most_memory_bytes(),
+          bytes_change);
+  numbers("sent in a step by the busiest node", a.busiest().bytes_sent, b.busiest().bytes_sent,
+          bytes_change);
+  numbers("messages of that node in a step", a.busiest().messages, b.busiest().messages,
+          number_change);
+  numbers("sent in a step by all nodes", total_bytes(a), total_bytes(b), bytes_change);
+  words("risk", risk_in_words(a), risk_in_words(b));
+  const bool alike = !a.equivalence.empty() && a.equivalence == b.equivalence;
+  changes.push_back({"learning", alike ? "both compute the same parameters"
+                                       : "they need not learn alike: compare both to know"});
+  return changes;
+}
+
+}  // namespace tutti
