@@ -211,6 +211,12 @@ TEST_F(ParametersFile, AnAttachmentComesBackOrIsRefused) {
     refused += comes_back(damaged) ? 0u : 1u;
   }
   EXPECT_GT(refused, 500u);
+  const size_t values = kept.values.size() * sizeof(float);  // any bits are a number
+  for (size_t at = whole.size() - values; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    EXPECT_FALSE(comes_back(damaged)) << at;
+  }
 }
 
 TEST_F(ParametersFile, AFlippedBitIsRefusedOrLoads) {

@@ -180,6 +180,10 @@ TEST(HybridPlan, EstimatesAreThoseOfTheSimulation) {
     const Settings heavy = task + hybrid("1", "auto", "1", 8, "virtual") + cluster +
                            Settings{"cluster.speed=\"100 GFLOP/s\""};
     EXPECT_NEAR(estimated_s(heavy) / simulated_s(heavy), 1, 0.25) << nodes_per_host;
+    // Eight copies of a small model, whose sums are all latency.
+    const Settings light = task + hybrid("8", "1", "1", 8, "virtual") +
+                           Settings{"task.model.hidden=[16]", "cluster.latency=\"2 ms\""};
+    EXPECT_NEAR(estimated_s(light) / simulated_s(light), 1, 0.25) << nodes_per_host;
     const Settings chosen = task + hybrid("auto", "auto", "auto", 8, "virtual") + cluster;
     EXPECT_LT(simulated_s(chosen), 1.2 * fastest_s) << nodes_per_host;
   }
