@@ -182,6 +182,16 @@ TEST(ImpostorLauncher, IsNotWaitedForForEver) {
   const Visit unread =
       visit_impostor(no_reader, [](Node&) { return std::string(size_t{64} << 20, 'x'); });
   EXPECT_EQ(unread.exit_code, kExitPeerLost) << unread.said;
+  // The node has ended and its result was read, but nothing comes of it: the launcher was stopped.
+  const auto no_bye = [&](ControlSocket& control, pid_t) {
+    if (!let_in(control, kAtOnceS)) return;
+    control.post(lonely_welcome());
+    control.post({Type::kStart, kVisitor, 0, 0, {}});
+    control.drain(kPatienceS);
+    until_hung_up(control);
+  };
+  expect_said(visit_impostor(no_bye, [](Node&) -> std::string { return "done"; }), kExitPeerLost,
+              "the launcher has said nothing for 0.2 s");
 }
 
 // The same silence without a limit, and a user who does not want to wait.

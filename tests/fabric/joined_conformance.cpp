@@ -2,10 +2,12 @@
 // each is a host of its own, reached by TCP. With four nodes or more, two are forked and share a
 // host.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 
+#include "fabric/exchange.h"
 #include "tests/fabric/conformance.h"
 #include "tests/support/joined_fabric.h"
 
@@ -49,6 +51,36 @@ const FabricUnderTest& fabric_under_test() {
       },
   };
   return fabric;
+}
+
+// A guest that was stopped is as silent as one that computes, so it is lost once a peer has waited
+// in vain. Without that the launcher would wait for as long as the guest is silent.
+TEST(JoinedNode, ThatGoesSilentIsLostByTheDeadline) {
+  ConformanceOptions options;
+  options.timeout_s = 1.5;
+  const auto outcomes = run_nodes(
+      2,
+      [](Node& node) -> std::string {
+        node.clock().begin_step();
+        if (node.endpoint().rank() == 1) {
+          if (fork() == 0) {  // it goes on in the end, so that nothing is left behind
+            sleep(5);
+            kill(getppid(), SIGCONT);
+            _exit(0);
+          }
+          raise(SIGSTOP);
+          return kOk;
+        }
+        std::vector<std::byte> buffer(8);
+        Handle handle = node.endpoint().receive(1, user_tag(1), buffer);
+        throw_not_done(node, node.endpoint().wait(handle, node.timeout_s()));
+        return kOk;
+      },
+      options);
+  expect_lost(outcomes, 1);
+  EXPECT_NE(outcomes[1].error.find(" said nothing for 1.5 s"), std::string::npos)
+      << outcomes[1].error;
+  EXPECT_NE(outcomes[0].kind, NodeOutcome::Kind::kDone);
 }
 
 }  // namespace tutti
