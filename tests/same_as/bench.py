@@ -1,0 +1,2 @@
+def run(programs, rounds, only, as_json, tell):
+    return 0
