@@ -90,13 +90,13 @@ BEYOND = {
     "local-sgd-post": ["strategy.kind=local_sgd", "strategy.post_local=0.5", "strategy.sync_every=3"],
     "pipeline-replicas": ["strategy.kind=pipeline", "strategy.stages=2", "strategy.replicas=2"],
     "pipeline-copies": ["strategy.kind=pipeline", "strategy.stages=2", "strategy.copies=[3, 1]"],
-    "pipeline-copies-auto": ["strategy.kind=pipeline", "strategy.stages=auto", "strategy.copies=auto"],
+    "pipeline-copies-auto": ["strategy.kind=pipeline", "strategy.copies=auto"],
     "hybrid": ["strategy.kind=hybrid", "strategy.data=2", "strategy.stages=1", "strategy.shards=2"],
-    "early-exit-cuts": ["strategy.kind=early_exit", "strategy.cuts=[4, 8]", "strategy.bits=8", "cluster.workers=3",
+    "early-exit-cuts": ["strategy.kind=early_exit", "strategy.cuts=[6, 12]", "strategy.bits=8", "cluster.workers=3",
                         *ONE_RACK],
     "disjoint": ["task.partition=disjoint"],
     "deterministic": DETERMINISTIC,
-    "stop-at-target": ["task.stop_at_target=true", "task.target=0.25", "task.eval_every=0.25"],
+    "stop-at-target": ["task.stop_at_target=true", "task.target=0.3", "task.eval_every=0.25"],
     "diverged": ["optimizer.lr=1e30", "task.model.dropout=0"],
     "too-little-memory": ['cluster.memory="10 kB"'],
     "bad-key": ["strategy.topolgy=ring"],
@@ -207,9 +207,10 @@ def file_jobs(root):
     rest = ["--out", "rest", "--quiet", "--json"]
     for fabric in ("virtual", "process"):
         on = ON_PROCESSES if fabric == "process" else []
+        words = [os.path.join(HERE, "classes.toml"), *on, *sets(SERVERS + DETERMINISTIC + ["strategy.snapshot_every=4"])]
         yield Job(f"resume/{fabric}", fabric,
-                  [["train", job, "--out", "first", "--quiet", "--json", "--set", "task.max_steps=24", *on],
-                   ["train", job, "--set", "strategy.resume=first", *rest, *on]])
+                  [["train", *words, "--out", "first", "--quiet", "--json", "--set", "task.max_steps=10"],
+                   ["train", *words, "--set", "strategy.resume=first", *rest]])
     yield Job("resume/kept", "virtual", [["train", job, "--set", f"strategy.resume={kept}/run", *rest]])
     rows = os.path.join(HERE, "rows.toml")
     for consistency in ("bsp", "asp"):
