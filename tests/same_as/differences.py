@@ -163,7 +163,10 @@ def report(result):
     lines = []
     groups = collections.defaultdict(list)
     for difference in result["differences"]:
-        groups[re.sub(r"\[[0-9]+\]|node-[0-9]+|line [0-9]+", "#", difference["place"])].append(difference)
+        # A record is also printed; parameters are one thing; rows and nodes are alike.
+        like = re.sub(r"^.*(-train\.stdout|run\.json):", "record:", difference["place"])
+        like = re.sub(r"(safetensors):.*", r"\1", like)
+        groups[re.sub(r"\[[0-9]+\]|node-[0-9]+|line [0-9]+", "#", like)].append(difference)
     for group in groups.values():
         first, names = group[0], sorted({difference["job"] for difference in group})
         lines.append(f"{first['job']}  {first['place']}\n    before: {first['before'][:300]}\n"
