@@ -5,6 +5,7 @@
 // docs/job_reference.md, so the three cannot drift apart.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -24,12 +25,16 @@ inline constexpr Bounds kPositive{std::numeric_limits<double>::min()};
 inline constexpr Bounds kNotNegative{0};
 inline constexpr Bounds kAtLeastOne{1};
 inline constexpr Bounds kFraction{0, 1};
+// Of shares that are kept from step to step: with all of it kept nothing would be forgotten.
+inline constexpr Bounds kBelowOne{0, 0.999999999};
 
 // How something is divided: into so many parts, at these places, or as a planner finds best.
 struct Division {
   int64_t parts = 0;            // 0: as many as there are nodes for them
   std::vector<int64_t> places;  // where the parts after the first begin; empty: not given
   bool automatic = false;
+
+  bool operator==(const Division&) const = default;
 };
 
 class Visitor {
@@ -62,6 +67,53 @@ class Visitor {
   // A number of parts, a list of places, or "auto".
   virtual void division(const char* key, Division& value, const char* help) = 0;
 };
+
+// An enum whose values a job names by words has a function `words` beside it, which lists them in
+// the order of the values, from 0:
+//
+//   enum class Norm { kGroup, kBatch };
+//   constexpr auto words(Norm) { return WordList<2>{"group", "batch"}; }
+template <size_t count>
+using WordList = std::array<std::string_view, count>;
+
+template <class Enum>
+concept Worded = requires(Enum value) { words(value)[0]; };
+
+template <Worded Enum>
+constexpr std::string_view word_of(Enum value) {
+  return words(value)[static_cast<size_t>(value)];
+}
+
+// The value that `word` names; `value` itself when it names none.
+template <Worded Enum>
+Enum value_of(std::string_view word, Enum value) {
+  const auto all = words(value);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] == word) return static_cast<Enum>(i);
+  return value;
+}
+
+// Visitor::choice and Visitor::component of an enum: here text becomes a value, and back.
+template <Worded Enum>
+void choice(Visitor& visitor, const char* key, Enum& value, const char* help) {
+  const auto all = words(value);
+  std::string word(word_of(value));
+  visitor.choice(key, word, {all.begin(), all.end()}, help);
+  value = value_of(word, value);
+}
+template <Worded Enum>
+void component(Visitor& visitor, const char* key, Enum& kind,
+               const std::function<void(Visitor&)>& inside, const char* help) {
+  const auto all = words(kind);
+  std::string word(word_of(kind));
+  visitor.component(
+      key, word, {all.begin(), all.end()},
+      [&](Visitor& inner) {
+        kind = value_of(word, kind);
+        inside(inner);
+      },
+      help);
+}
 
 // The entry of `known` nearest to `word` by edit distance, or "" when none is close.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& known);

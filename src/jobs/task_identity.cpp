@@ -34,15 +34,11 @@ std::string data_of(const Job& job, const Data& data) {
 
 }  // namespace
 
-std::string optimizer_family(const std::string& kind) {
-  return kind == "momentum" || kind == "nesterov" ? "sgd" : kind;
-}
-
 json task_identity(const Job& job, const Resolved& resolved) {
   json task = {{"data", data_of(job, resolved.data)},
                {"split", split_fingerprint(resolved.data.splits)},
                {"model", text_fingerprint(table_of(job, "task.model"))},
-               {"optimizer", optimizer_family(job.optimizer.kind)},
+               {"optimizer", optimizer_family(job.optimizer.kind())},
                {"global_batch", job.task.global_batch},
                {"metric", resolved.architecture.classification ? "accuracy" : "mse"},
                {"target", job.task.target > 0 ? json(job.task.target) : json()}};

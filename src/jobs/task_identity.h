@@ -10,9 +10,6 @@
 
 namespace tutti {
 
-// Returns "sgd" for sgd, momentum and nesterov, which follow the gradient itself; else the kind.
-std::string optimizer_family(const std::string& kind);
-
 // Returns {"fingerprint", "data", "split", "model", "optimizer", "global_batch", "metric",
 // "target"}. Synthetic data differs for every seed of a task, so its settings stand for it.
 nlohmann::json task_identity(const Job& job, const Resolved& resolved);

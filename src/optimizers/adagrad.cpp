@@ -1,9 +1,10 @@
 // AdaGrad (Duchi, Hazan and Singer, "Adaptive subgradient methods", JMLR 12, 2011):
 //   c += g^2;  x -= lr g / (sqrt(c) + eps).
+#include "optimizers/adagrad.h"
+
 #include <cmath>
 
 #include "core/error.h"
-#include "optimizers/kinds.h"
 
 namespace tutti {
 namespace {
@@ -34,8 +35,14 @@ class Adagrad : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adagrad(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Adagrad>(config.eps, layout.size);
+void visit_eps(Visitor& v, double& eps) {
+  v.field("eps", eps, kPositive, "added to the root of the squares, against division by zero");
+}
+
+void AdagradRule::visit(Visitor& v) { visit_eps(v, eps); }
+
+std::unique_ptr<Optimizer> AdagradRule::make(const Layout& layout, double) const {
+  return std::make_unique<Adagrad>(eps, layout.size);
 }
 
 }  // namespace tutti

@@ -4,23 +4,31 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/adagrad.h"
 
 namespace tutti {
 
-AdamMoments::AdamMoments(const OptimizerConfig& config, size_t size)
-    : beta1_(config.beta1), beta2_(config.beta2), eps_(config.eps), mean_(size), squares_(size) {}
+// Shares below one, or the means never forget and the corrections divide by zero.
+void AdamSettings::visit(Visitor& v) {
+  v.field("beta1", beta1, kBelowOne, "share of the mean that is kept");
+  v.field("beta2", beta2, kBelowOne, "share of the mean of squares that is kept");
+  visit_eps(v, eps);
+}
+
+AdamMoments::AdamMoments(const AdamSettings& settings, size_t size)
+    : settings_(settings), mean_(size), squares_(size) {}
 
 AdamMoments::Coefficients AdamMoments::begin_step(double lr) {
   const auto t = static_cast<double>(++steps_);
+  const auto& [beta1, beta2, eps] = settings_;
   // In double: 1 - b2^t loses half the digits of a float at small t.
-  return {.b1 = static_cast<float>(beta1_),
-          .b2 = static_cast<float>(beta2_),
-          .fresh1 = static_cast<float>(1 - beta1_),
-          .fresh2 = static_cast<float>(1 - beta2_),
-          .eps = static_cast<float>(eps_),
-          .rate = static_cast<float>(lr / (1 - std::pow(beta1_, t))),
-          .unbias = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2_, t)))};
+  return {.b1 = static_cast<float>(beta1),
+          .b2 = static_cast<float>(beta2),
+          .fresh1 = static_cast<float>(1 - beta1),
+          .fresh2 = static_cast<float>(1 - beta2),
+          .eps = static_cast<float>(eps),
+          .rate = static_cast<float>(lr / (1 - std::pow(beta1, t))),
+          .unbias = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)))};
 }
 
 void AdamMoments::update(std::span<float> x, std::span<const float> g, double lr) {
@@ -53,7 +61,7 @@ namespace {
 
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, size_t size) : moments_(config, size) {}
+  Adam(const AdamSettings& settings, size_t size) : moments_(settings, size) {}
 
   void step(std::span<float> x, std::span<const float> g, double lr) override {
     moments_.update(x, g, lr);
@@ -68,8 +76,8 @@ class Adam : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adam(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Adam>(config, layout.size);
+std::unique_ptr<Optimizer> AdamRule::make(const Layout& layout, double) const {
+  return std::make_unique<Adam>(moments, layout.size);
 }
 
 }  // namespace tutti

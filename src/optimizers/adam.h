@@ -1,13 +1,28 @@
-// The two moments that Adam, AdamW and LAMB share, and the update by them.
+// [optimizer] kind = "adam", and the two moments that Adam, AdamW and LAMB share.
 #pragma once
 
 #include "optimizers/optimizer.h"
 
 namespace tutti {
 
+struct AdamSettings {
+  double beta1 = 0.9;    // share of the mean that is kept
+  double beta2 = 0.999;  // share of the mean of squares that is kept
+  double eps = 1e-8;     // added to the root of the squares
+
+  void visit(Visitor& visitor);
+};
+
+struct AdamRule : UpdateRule {
+  AdamSettings moments;
+
+  void visit(Visitor& visitor) override { moments.visit(visitor); }
+  std::unique_ptr<Optimizer> make(const Layout& layout, double decay) const override;
+};
+
 class AdamMoments {
  public:
-  AdamMoments(const OptimizerConfig& config, size_t size);
+  AdamMoments(const AdamSettings& settings, size_t size);
 
   // m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  x -= lr m^ / (sqrt(v^) + eps), where the hats
   // divide by 1 - b^t: the moments start at zero and would be too small at first.
@@ -27,7 +42,7 @@ class AdamMoments {
   };
   Coefficients begin_step(double lr);
 
-  double beta1_, beta2_, eps_;
+  AdamSettings settings_;
   std::vector<float> mean_, squares_;
   int64_t steps_ = 0;
 };

@@ -1,15 +1,14 @@
 // AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019): the decay
 // shrinks the parameters directly instead of passing through Adam's moments.
-#include "optimizers/adam.h"
-#include "optimizers/kinds.h"
+#include "optimizers/adamw.h"
 
 namespace tutti {
 namespace {
 
 class AdamW : public Optimizer {
  public:
-  AdamW(const OptimizerConfig& config, size_t size)
-      : moments_(config, size), weight_decay_(config.weight_decay) {}
+  AdamW(const AdamSettings& settings, double weight_decay, size_t size)
+      : moments_(settings, size), weight_decay_(weight_decay) {}
 
   void step(std::span<float> x, std::span<const float> g, double lr) override {
     const auto keep = static_cast<float>(1 - lr * weight_decay_);
@@ -28,8 +27,8 @@ class AdamW : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<AdamW>(config, layout.size);
+std::unique_ptr<Optimizer> AdamwRule::make(const Layout& layout, double decay) const {
+  return std::make_unique<AdamW>(moments, decay, layout.size);
 }
 
 }  // namespace tutti

@@ -2,7 +2,7 @@
 // networks", ICML 2013): a gradient whose norm exceeds the limit is scaled down to it.
 #include "core/bytes.h"
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/decorators.h"
 #include "optimizers/norm.h"
 
 namespace tutti {

@@ -2,10 +2,10 @@
 // 2020): Adam's direction, with decoupled weight decay, scaled for each tensor so that the step is
 // lr times as long as the tensor itself:
 //   u = m^ / (sqrt(v^) + eps) + decay x;  x -= lr (|x| / |u|) u.
+#include "optimizers/lamb.h"
+
 #include "core/bytes.h"
 #include "core/error.h"
-#include "optimizers/adam.h"
-#include "optimizers/kinds.h"
 #include "optimizers/norm.h"
 
 namespace tutti {
@@ -18,9 +18,9 @@ double trust_ratio(double length, double step) {
 
 class Lamb : public Optimizer {
  public:
-  Lamb(const OptimizerConfig& config, const Layout& layout)
-      : moments_(config, layout.size),
-        decay_(static_cast<float>(config.weight_decay)),
+  Lamb(const AdamSettings& settings, double decay, const Layout& layout)
+      : moments_(settings, layout.size),
+        decay_(static_cast<float>(decay)),
         tensors_(layout.tensors),
         direction_(layout.size) {}
 
@@ -51,8 +51,12 @@ class Lamb : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_lamb(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Lamb>(config, layout);
+std::unique_ptr<Optimizer> LambRule::make(const Layout& layout, double decay) const {
+  return std::make_unique<Lamb>(moments, decay, layout);
+}
+
+OptimizerCost LambRule::extra_cost(const Layout& layout) const {
+  return {.values = static_cast<double>(layout.size)};  // the direction
 }
 
 }  // namespace tutti

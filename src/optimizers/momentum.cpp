@@ -3,8 +3,9 @@
 //
 // The rate is inside the velocity, so that a change of rate acts on new gradients only. PyTorch
 // keeps v = mu v + g and steps by lr v: the same at a constant rate, different once it changes.
+#include "optimizers/momentum.h"
+
 #include "core/error.h"
-#include "optimizers/kinds.h"
 
 namespace tutti {
 namespace {
@@ -36,8 +37,16 @@ class Momentum : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_momentum(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Momentum>(config.momentum, layout.size);
+void visit_momentum(Visitor& v, double& momentum) {
+  v.field("momentum", momentum, kBelowOne,
+          "share of the velocity that is kept; the rate is part of the velocity (v = momentum * v "
+          "- lr * g), so a change of the rate takes effect gradually, unlike in PyTorch");
+}
+
+void MomentumRule::visit(Visitor& v) { visit_momentum(v, momentum); }
+
+std::unique_ptr<Optimizer> MomentumRule::make(const Layout& layout, double) const {
+  return std::make_unique<Momentum>(momentum, layout.size);
 }
 
 }  // namespace tutti

@@ -4,8 +4,10 @@
 //   v' = mu v - lr g;  x += -mu v + (1 + mu) v'.
 //
 // As with momentum the rate is inside the velocity: equal to PyTorch's at a constant rate.
+#include "optimizers/nesterov.h"
+
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/momentum.h"
 
 namespace tutti {
 namespace {
@@ -38,8 +40,10 @@ class Nesterov : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_nesterov(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Nesterov>(config.momentum, layout.size);
+void NesterovRule::visit(Visitor& v) { visit_momentum(v, momentum); }
+
+std::unique_ptr<Optimizer> NesterovRule::make(const Layout& layout, double) const {
+  return std::make_unique<Nesterov>(momentum, layout.size);
 }
 
 }  // namespace tutti

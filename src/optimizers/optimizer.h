@@ -8,34 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/chosen.h"
 #include "core/schema.h"
 #include "optimizers/layout.h"
+#include "optimizers/schedule.h"
 
 namespace tutti {
-
-// [optimizer]
-struct OptimizerConfig {
-  std::string kind = "sgd";
-  double lr = 0.1;
-  double momentum = 0.9;  // momentum, nesterov
-  double decay = 0.9;     // rmsprop: of the mean of squares
-  double beta1 = 0.9;     // adam, adamw, lamb
-  double beta2 = 0.999;
-  double eps = 1e-8;        // adagrad, rmsprop, adam, adamw, lamb, shampoo
-  int64_t root_every = 20;  // shampoo: steps between two computations of the preconditioners
-  int64_t largest_dimension = 1024;  // shampoo: beyond this only the diagonal is kept
-  double weight_decay = 0;           // added to the gradient as decay * x; adamw, lamb: decoupled
-  double clip_norm = 0;              // gradients with a larger norm are scaled down to it; 0: off
-
-  std::string schedule = "constant";  // constant | step | cosine | grow_batch
-  double warmup_epochs = 0;           // the rate rises linearly from 0 over this many epochs
-  double step_epochs = 1;     // step, grow_batch: how often the rate falls or the batch grows
-  double step_factor = 0.5;   // step: times this; grow_batch: the batch is divided by this instead
-  double final_fraction = 0;  // cosine: the rate ends at this share of lr
-  int64_t base_batch = 0;     // linear scaling: lr is meant for this global batch; 0: off
-};
-
-void visit(Visitor& visitor, OptimizerConfig& config);
 
 class Optimizer {
  public:
@@ -57,14 +35,47 @@ struct OptimizerCost {
   double flops = 0;   // of a step, beyond a few for each value
 };
 
+// What [optimizer] kind chooses: an update rule with its settings.
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+  virtual void visit(Visitor&) {}  // its keys below [optimizer]
+  // `decay` is the weight decay of a rule that decouples it; others need not look at it.
+  virtual std::unique_ptr<Optimizer> make(const Layout& layout, double decay) const = 0;
+  // Beyond the buffers of state that its entry tells.
+  virtual OptimizerCost extra_cost(const Layout&) const { return {}; }
+};
+
 struct OptimizerEntry {
+  using Kind = UpdateRule;
   std::string_view name;
   std::string_view summary;
-  int slots;    // buffers of state, each of the size of the parameters
-  bool shaped;  // its step depends on tensors: it must have each of them as a whole
-  std::unique_ptr<Optimizer> (*make)(const OptimizerConfig&, const Layout&);
+  Cloned<UpdateRule> (*make)();
+  int slots = 0;           // buffers of state, each of the size of the parameters
+  bool shaped = false;     // its step depends on tensors: it must have each of them as a whole
+  bool decouples = false;  // weight decay shrinks the parameters and passes by the gradient
+  // Runs with rules of one family are runs of one task; sgd, momentum and nesterov, which follow
+  // the gradient itself, are such a family. Empty: its own.
+  std::string_view family = {};
 };
 const std::vector<OptimizerEntry>& optimizer_catalog();
+// Throws ConfigError with the nearest name when there is no such optimizer.
+const OptimizerEntry& optimizer_entry(std::string_view name);
+std::string_view optimizer_family(std::string_view name);
+
+// [optimizer]
+struct OptimizerConfig {
+  explicit OptimizerConfig(std::string_view kind = "sgd") : rule(optimizer_entry(kind)) {}
+  std::string_view kind() const { return rule.name(); }
+
+  Chosen<OptimizerEntry> rule;
+  double lr = 0.1;
+  double weight_decay = 0;  // added to the gradient as decay * x, or decoupled
+  double clip_norm = 0;     // gradients with a larger norm are scaled down to it; 0: off
+  ScheduleConfig schedule;
+};
+
+void visit(Visitor& visitor, OptimizerConfig& config);
 
 // The optimizer of the catalog with weight decay and clipping around it as the settings say, for
 // what the layout says is trained. A layout may be a number of values, which is then one vector.
@@ -76,22 +87,5 @@ std::unique_ptr<Optimizer> with_running_statistics(std::unique_ptr<Optimizer> in
 OptimizerCost optimizer_cost(const OptimizerConfig& config, const Layout& layout);
 // True when a part of the parameters can be updated by itself only if it is made of whole tensors.
 bool needs_tensors(const OptimizerConfig& config);
-
-// Learning rate and global batch over time.
-class Schedule {
- public:
-  Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
-  // Makes the run end before its epochs do: after so many steps over so many samples (0: no limit),
-  // or at this epoch. Rates that fall until the end of the run then fall until that point.
-  void end_after(int64_t max_steps, size_t samples);
-  void end_at(double epoch);
-  double rate(double epoch) const;  // `epoch` counts fractions: 1.5 is halfway the second
-  int64_t global_batch(int64_t epoch) const;
-
- private:
-  OptimizerConfig config_;
-  int64_t global_batch_;
-  double end_;  // in epochs
-};
 
 }  // namespace tutti

@@ -1,9 +1,11 @@
 // RMSprop (Tieleman and Hinton, "Neural networks for machine learning", lecture 6.5, 2012):
 //   c = d c + (1 - d) g^2;  x -= lr g / (sqrt(c) + eps).
+#include "optimizers/rmsprop.h"
+
 #include <cmath>
 
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/adagrad.h"
 
 namespace tutti {
 namespace {
@@ -38,8 +40,13 @@ class Rmsprop : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_rmsprop(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Rmsprop>(config.decay, config.eps, layout.size);
+void RmspropRule::visit(Visitor& v) {
+  v.field("decay", decay, kBelowOne, "share of the mean of squares that is kept");
+  visit_eps(v, eps);
+}
+
+std::unique_ptr<Optimizer> RmspropRule::make(const Layout& layout, double) const {
+  return std::make_unique<Rmsprop>(decay, eps, layout.size);
 }
 
 }  // namespace tutti

@@ -9,7 +9,7 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/optimizer.h"
 
 namespace tutti {
 namespace {

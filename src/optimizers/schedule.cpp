@@ -1,15 +1,12 @@
-// Learning rate and global batch over time.
-//
 // Cosine: Loshchilov and Hutter, "SGDR", ICLR 2017. Warm-up and linear scaling: Goyal et al.,
 // "Accurate, large minibatch SGD", arXiv:1706.02677. Growing the batch: Smith et al., "Don't decay
 // the learning rate, increase the batch size", ICLR 2018.
-#include <fmt/format.h>
+#include "optimizers/schedule.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "core/error.h"
 #include "optimizers/optimizer.h"
 
 namespace tutti {
@@ -28,15 +25,31 @@ double cosine_share(double epoch, double start, double end, double final_fractio
 
 }  // namespace
 
-Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs)
-    : config_(config), global_batch_(global_batch), end_(static_cast<double>(epochs)) {
-  const auto known = {"constant", "step", "cosine", "grow_batch"};
-  if (std::find(known.begin(), known.end(), config.schedule) == known.end())
-    throw ConfigError("optimizer.schedule",
-                      fmt::format("there is no schedule '{}'; use constant, step, cosine or "
-                                  "grow_batch",
-                                  config.schedule));
+// Only the keys that the chosen schedule uses, so that a setting that would have no effect is
+// refused instead of ignored.
+void visit(Visitor& v, ScheduleConfig& c) {
+  choice(v, "schedule", c.kind, "how the rate changes; grow_batch raises the global batch instead");
+  v.field("warmup_epochs", c.warmup_epochs, kNotNegative,
+          "the rate rises linearly from 0 over this many epochs");
+  if (c.kind == ScheduleKind::kStep) {
+    v.field("step_epochs", c.step_epochs, {1e-6}, "how often the rate falls");
+    v.field("step_factor", c.step_factor, kPositive, "the rate is multiplied by this");
+  }
+  if (c.kind == ScheduleKind::kGrowBatch) {
+    v.field("step_epochs", c.step_epochs, {1e-6}, "how often the batch grows");
+    v.field("step_factor", c.step_factor, {1e-3, 1}, "the batch is divided by this");
+  }
+  if (c.kind == ScheduleKind::kCosine)
+    v.field("final_fraction", c.final_fraction, kFraction, "the rate ends at this share of lr");
+  v.field("base_batch", c.base_batch, kNotNegative,
+          "lr is meant for this global batch and scales linearly with the actual one; 0: off");
 }
+
+Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs)
+    : config_(config.schedule),
+      lr_(config.lr),
+      global_batch_(global_batch),
+      end_(static_cast<double>(epochs)) {}
 
 void Schedule::end_after(int64_t max_steps, size_t samples) {
   if (max_steps == 0 || samples == 0) return;
@@ -54,20 +67,20 @@ void Schedule::end_after(int64_t max_steps, size_t samples) {
 void Schedule::end_at(double epoch) { end_ = std::min(end_, epoch); }
 
 double Schedule::rate(double epoch) const {
-  double rate = config_.lr;
+  double rate = lr_;
   // The initial batch, also when it grows: growing it at the same rate is what replaces the decay.
   if (config_.base_batch > 0)
     rate *= static_cast<double>(global_batch_) / static_cast<double>(config_.base_batch);
-  if (config_.schedule == "step")
+  if (config_.kind == ScheduleKind::kStep)
     rate *= std::pow(config_.step_factor, steps_behind(epoch, config_.step_epochs));
-  if (config_.schedule == "cosine")
+  if (config_.kind == ScheduleKind::kCosine)
     rate *= cosine_share(epoch, config_.warmup_epochs, end_, config_.final_fraction);
   if (epoch < config_.warmup_epochs) rate *= epoch / config_.warmup_epochs;
   return rate;
 }
 
 int64_t Schedule::global_batch(int64_t epoch) const {
-  if (config_.schedule != "grow_batch") return global_batch_;
+  if (config_.kind != ScheduleKind::kGrowBatch) return global_batch_;
   const double growth =
       std::pow(config_.step_factor, -steps_behind(static_cast<double>(epoch), config_.step_epochs));
   // No data set has more than 2^32 samples; beyond that a batch is an epoch anyway.

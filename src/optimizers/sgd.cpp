@@ -1,6 +1,7 @@
 // Stochastic gradient descent (Robbins and Monro, "A stochastic approximation method", 1951).
+#include "optimizers/sgd.h"
+
 #include "core/error.h"
-#include "optimizers/kinds.h"
 
 namespace tutti {
 namespace {
@@ -25,7 +26,7 @@ class Sgd : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(const OptimizerConfig&, const Layout& layout) {
+std::unique_ptr<Optimizer> SgdRule::make(const Layout& layout, double) const {
   return std::make_unique<Sgd>(layout.size);
 }
 

@@ -17,7 +17,6 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
-#include "optimizers/kinds.h"
 
 namespace tutti {
 namespace {
@@ -69,11 +68,11 @@ size_t moments_in(const std::vector<Block>& blocks) {
 
 class Shampoo : public Optimizer {
  public:
-  Shampoo(const OptimizerConfig& config, const Layout& layout)
+  Shampoo(const ShampooRule& rule, const Layout& layout)
       : size_(layout.size),
-        eps_(config.eps),
-        root_every_(config.root_every),
-        blocks_(blocks_of(layout, config.largest_dimension)),
+        eps_(rule.eps),
+        root_every_(rule.root_every),
+        blocks_(blocks_of(layout, rule.largest_dimension)),
         moments_(moments_in(blocks_)),
         roots_(moments_.size()) {
     size_t largest = 0;
@@ -190,14 +189,23 @@ class Shampoo : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_shampoo(const OptimizerConfig& config, const Layout& layout) {
-  return std::make_unique<Shampoo>(config, layout);
+void ShampooRule::visit(Visitor& v) {
+  v.field("eps", eps, kPositive, "times the identity: the second moments at the start");
+  v.field("root_every", root_every, {1, 1e6},
+          "steps between two computations of the preconditioners, which cost the cube of a "
+          "dimension");
+  v.field("largest_dimension", largest_dimension, {1, 1e5},
+          "longer dimensions of a tensor keep the diagonal of their second moments only");
 }
 
-OptimizerCost shampoo_cost(const OptimizerConfig& config, const Layout& layout) {
+std::unique_ptr<Optimizer> ShampooRule::make(const Layout& layout, double) const {
+  return std::make_unique<Shampoo>(*this, layout);
+}
+
+OptimizerCost ShampooRule::extra_cost(const Layout& layout) const {
   OptimizerCost cost;
   size_t largest = 0;
-  for (const Block& block : blocks_of(layout, config.largest_dimension)) {
+  for (const Block& block : blocks_of(layout, largest_dimension)) {
     largest = std::max(largest, block.range.size());
     for (const Axis& axis : block.axes) {
       const auto length = static_cast<double>(axis.length);
@@ -206,7 +214,7 @@ OptimizerCost shampoo_cost(const OptimizerConfig& config, const Layout& layout) 
       cost.flops += 3 * along;  // half of a product for the moments, a whole one to turn
       // Eigenvalues and vectors of a symmetric matrix, and the product that makes a root of them.
       if (!axis.diagonal)
-        cost.flops += 11 * length * length * length / static_cast<double>(config.root_every);
+        cost.flops += 11 * length * length * length / static_cast<double>(root_every);
     }
   }
   cost.values += 4.0 * static_cast<double>(largest);

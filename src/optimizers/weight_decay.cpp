@@ -1,7 +1,7 @@
 // Coupled weight decay: the gradient of decay/2 |x|^2 is added to that of the loss.
 #include "core/bytes.h"
 #include "core/error.h"
-#include "optimizers/kinds.h"
+#include "optimizers/decorators.h"
 
 namespace tutti {
 namespace {

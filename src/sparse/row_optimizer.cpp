@@ -5,6 +5,10 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "optimizers/adagrad.h"
+#include "optimizers/adam.h"
+#include "optimizers/momentum.h"
+#include "optimizers/sgd.h"
 
 namespace tutti {
 namespace {
@@ -18,22 +22,24 @@ void refuse(const char* key, const std::string& why) {
 }  // namespace
 
 RowOptimizer::RowOptimizer(const OptimizerConfig& config)
-    : kind_(Kind::kSgd),
-      beta1_(config.beta1),
-      beta2_(config.beta2),
-      momentum_(static_cast<float>(config.momentum)),
-      eps_(static_cast<float>(config.eps)) {
-  if (config.kind == "momentum")
+    : kind_(Kind::kSgd) {
+  if (const auto* momentum = config.rule.find<MomentumRule>()) {
     kind_ = Kind::kMomentum;
-  else if (config.kind == "adagrad")
+    momentum_ = static_cast<float>(momentum->momentum);
+  } else if (const auto* adagrad = config.rule.find<AdagradRule>()) {
     kind_ = Kind::kAdagrad;
-  else if (config.kind == "adam")
+    eps_ = static_cast<float>(adagrad->eps);
+  } else if (const auto* adam = config.rule.find<AdamRule>()) {
     kind_ = Kind::kAdam;
-  else if (config.kind != "sgd")
+    beta1_ = adam->moments.beta1;
+    beta2_ = adam->moments.beta2;
+    eps_ = static_cast<float>(adam->moments.eps);
+  } else if (!config.rule.find<SgdRule>()) {
     refuse("optimizer.kind",
            fmt::format("optimizer.kind = \"{}\", which needs all parameters at once; use sgd, "
                        "momentum, adagrad or adam",
-                       config.kind));
+                       config.kind()));
+  }
   if (config.weight_decay > 0)
     refuse("optimizer.weight_decay",
            fmt::format("optimizer.weight_decay = {}, which shrinks all rows at every step; use "
@@ -47,7 +53,7 @@ RowOptimizer::RowOptimizer(const OptimizerConfig& config)
 }
 
 bool RowOptimizer::equals_dense(const OptimizerConfig& config) {
-  return config.kind == "sgd" || config.kind == "adagrad";
+  return config.rule.find<SgdRule>() || config.rule.find<AdagradRule>();
 }
 
 size_t RowOptimizer::state_width(size_t width) const {

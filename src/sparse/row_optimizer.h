@@ -26,8 +26,8 @@ class RowOptimizer {
 
  private:
   enum class Kind { kSgd, kMomentum, kAdagrad, kAdam } kind_;
-  double beta1_, beta2_;
-  float momentum_, eps_;
+  double beta1_ = 0, beta2_ = 0;
+  float momentum_ = 0, eps_ = 0;
 };
 
 }  // namespace tutti

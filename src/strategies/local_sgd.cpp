@@ -7,6 +7,8 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
+#include "optimizers/momentum.h"
+#include "optimizers/nesterov.h"
 #include "strategies/averaging.h"
 #include "strategies/local_training.h"
 #include "strategies/parameter_layout.h"
@@ -18,8 +20,18 @@ namespace {
 // With these settings local SGD is mini-batch SGD, and averages gradients instead of parameters:
 // the same for linear optimizers, and for the others their state stays the same everywhere.
 bool is_synchronous(const LocalSgdConfig& c) {
-  return c.sync_every == 1 && c.outer.kind == "sgd" && c.outer.lr == 1 && c.fragments == 1 &&
+  return c.sync_every == 1 && c.outer.kind == OuterKind::kSgd && c.outer.lr == 1 && c.fragments == 1 &&
          c.mixing == 0;
+}
+
+OptimizerConfig optimizer_of(const OuterConfig& outer) {
+  OptimizerConfig config(word_of(outer.kind));
+  config.lr = outer.lr;
+  if (outer.kind == OuterKind::kMomentum)
+    config.rule.get<MomentumRule>().momentum = outer.momentum;
+  if (outer.kind == OuterKind::kNesterov)
+    config.rule.get<NesterovRule>().momentum = outer.momentum;
+  return config;
 }
 
 // A part of the parameters that is averaged as a whole.
@@ -46,8 +58,8 @@ class LocalSgdWorker {
       Fragment& fragment = fragments_.emplace_back();
       fragment.range = range;
       fragment.mean = std::make_unique<Averaging>(context, range.size());
-      fragment.outer =
-          make_optimizer(config.outer, outer_layout_of(context.model.architecture(), range));
+      fragment.outer = make_optimizer(optimizer_of(config.outer),
+                                      outer_layout_of(context.model.architecture(), range));
     }
     adopt_own();
   }
@@ -161,12 +173,13 @@ class LocalSgd : public Strategy {
     v.field("sync_every", config_.sync_every, kAtLeastOne, "steps between averages");
     v.field("post_local", config_.post_local, kNotNegative,
             "epochs of synchronous training before workers go on their own");
-    v.component(
-        "outer", config_.outer.kind, {"sgd", "momentum", "nesterov", "adam"},
+    component(
+        v, "outer", config_.outer.kind,
         [&](Visitor& inner) {
           inner.field("lr", config_.outer.lr, kPositive, "rate of the outer optimizer");
-          if (config_.outer.kind == "momentum" || config_.outer.kind == "nesterov")
-            inner.field("momentum", config_.outer.momentum, {0, 0.999999999},
+          if (config_.outer.kind == OuterKind::kMomentum ||
+              config_.outer.kind == OuterKind::kNesterov)
+            inner.field("momentum", config_.outer.momentum, kBelowOne,
                         "share of its velocity that is kept");
         },
         "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
@@ -227,7 +240,8 @@ class LocalSgd : public Strategy {
     cost.messages /= static_cast<double>(config_.sync_every);
     cost.extra_memory =
         2.0 * static_cast<double>(count * sizeof(float)) +
-        optimizer_cost(config_.outer, outer_layout_of(input.architecture, {0, count})).values *
+        optimizer_cost(optimizer_of(config_.outer), outer_layout_of(input.architecture, {0, count}))
+                .values *
             sizeof(float);
     return cost;
   }

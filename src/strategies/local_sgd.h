@@ -14,11 +14,21 @@
 
 namespace tutti {
 
+enum class OuterKind { kSgd, kMomentum, kNesterov, kAdam };
+constexpr auto words(OuterKind) { return WordList<4>{"sgd", "momentum", "nesterov", "adam"}; }
+
+// What takes the averaged difference for a gradient: some of [optimizer], at a constant rate.
+struct OuterConfig {
+  OuterKind kind = OuterKind::kSgd;
+  double lr = 1;
+  double momentum = 0.9;  // momentum, nesterov
+};
+
 // [strategy] kind = "local_sgd"
 struct LocalSgdConfig {
   int64_t sync_every = 16;  // H
   double post_local = 0;    // epochs
-  OptimizerConfig outer{.kind = "sgd", .lr = 1};
+  OuterConfig outer;
   int64_t fragments = 1;
   int64_t overlap = 0;  // steps between the start of a fragment's average and its use
   double mixing = 0;    // share of its own parameters that a worker keeps then

@@ -125,7 +125,7 @@ json WhatIf::batch(const Choice& best) const {
         static_cast<int64_t>(std::llround(static_cast<double>(job.task.global_batch) * factor));
     if (job.task.global_batch < 1 || job.task.global_batch > samples) continue;
     // The linear scaling rule, unless the job follows it by itself.
-    if (job.optimizer.base_batch == 0) job.optimizer.lr *= factor;
+    if (job.optimizer.schedule.base_batch == 0) job.optimizer.lr *= factor;
     questions.push_back({.job = job,
                          .equivalence = best.equivalence,
                          .seeds = 1,

@@ -72,7 +72,7 @@ TEST_F(Toml, EveryCombinationReadsBack) {
                                      "\"\nlr = 0.1\nweight_decay = 1e-5\n[strategy]\n" + strategy +
                                      "[cluster]\n" + fabric;
             Job job = load(text);
-            EXPECT_EQ(job.optimizer.kind, optimizer.name);
+            EXPECT_EQ(job.optimizer.kind(), optimizer.name);
             EXPECT_EQ(job.task.model.kind, model.name);
             const std::string resolved = resolved_toml(job);
             Job again = load(resolved);

@@ -12,11 +12,7 @@
 namespace tutti {
 namespace {
 
-OptimizerConfig config_of(std::string_view kind) {
-  OptimizerConfig config;
-  config.kind = kind;
-  return config;
-}
+OptimizerConfig config_of(std::string_view kind) { return OptimizerConfig(kind); }
 
 std::vector<float> random_values(size_t size, uint32_t sequence) {
   Random random(5, Stream::kTest, sequence);
@@ -222,10 +218,10 @@ TEST(Optimizers, OnlyTheKeysInUseAreShown) {
   }
   OptimizerConfig config;
   EXPECT_FALSE(shows(config, "step_epochs") || shows(config, "final_fraction"));
-  config.schedule = "cosine";
+  config.schedule.kind = ScheduleKind::kCosine;
   EXPECT_TRUE(shows(config, "final_fraction") && !shows(config, "step_factor"));
-  for (const char* schedule : {"step", "grow_batch"}) {
-    config.schedule = schedule;
+  for (const ScheduleKind schedule : {ScheduleKind::kStep, ScheduleKind::kGrowBatch}) {
+    config.schedule.kind = schedule;
     EXPECT_TRUE(shows(config, "step_epochs") && shows(config, "step_factor"));
   }
 }

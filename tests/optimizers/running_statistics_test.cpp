@@ -27,8 +27,7 @@ std::vector<float> normal_values(size_t size, uint32_t sequence) {
 
 TEST(RunningStatistics, FollowAtTheirOwnRateUnderEveryOptimizer) {
   for (const OptimizerEntry& entry : optimizer_catalog()) {
-    OptimizerConfig config;
-    config.kind = entry.name;
+    OptimizerConfig config(entry.name);
     config.weight_decay = 0.1;
     config.clip_norm = 2;  // less than the norm of 24 normal values
     const auto with = make_optimizer(config, kWith), without = make_optimizer(config, kWithout);
@@ -52,8 +51,7 @@ TEST(RunningStatistics, CostABufferWhereThereAreAny) {
 
 // Whatever was the state before: the next step goes on as if nothing had been in between.
 TEST(RunningStatistics, AreNoPartOfTheState) {
-  OptimizerConfig config;
-  config.kind = "adam";
+  const OptimizerConfig config("adam");
   const auto first = make_optimizer(config, kWith), second = make_optimizer(config, kWith);
   std::vector<float> x = normal_values(32, 0);
   for (uint32_t step = 1; step <= 3; ++step) first->step(x, normal_values(32, step), 0.05);

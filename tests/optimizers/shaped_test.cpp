@@ -5,15 +5,14 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "optimizers/optimizer.h"
+#include "optimizers/shampoo.h"
 
 namespace tutti {
 namespace {
 
 OptimizerConfig shaped_config(std::string_view kind) {
-  OptimizerConfig config;
-  config.kind = kind;
-  config.root_every = 1;
+  OptimizerConfig config(kind);
+  if (config.rule.find<ShampooRule>()) config.rule.get<ShampooRule>().root_every = 1;
   return config;
 }
 
@@ -77,7 +76,7 @@ TEST(Lamb, ATensorOfZerosMovesByThePlainRate) {
 // A diagonal gradient has diagonal moments: Shampoo is AdaGrad with eps under the root.
 TEST(Shampoo, OnDiagonalGradientsIsAdagrad) {
   OptimizerConfig config = shaped_config("shampoo");
-  config.eps = 0.5;
+  config.rule.get<ShampooRule>().eps = 0.5;
   const auto optimizer = make_optimizer(config, one_tensor({3, 3}));
   std::vector<float> x(9);
   double expected[3] = {}, sums[3] = {0.5, 0.5, 0.5};
@@ -109,7 +108,7 @@ TEST(Shampoo, AFirstStepAlongAProductOfVectorsHasItsClosedForm) {
       for (size_t i = 0; i < g.size(); ++i) g[i] *= factor[i / after % factor.size()];
     }
     OptimizerConfig config = shaped_config("shampoo");
-    config.eps = 0.01;
+    config.rule.get<ShampooRule>().eps = 0.01;
     std::vector<float> x(layout.size);
     make_optimizer(config, layout)->step(x, g, 1);
     const double length = norm(g);
@@ -124,8 +123,8 @@ TEST(Shampoo, AFirstStepAlongAProductOfVectorsHasItsClosedForm) {
 TEST(Shampoo, ADimensionOfOneCountsInTheExponent) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 1}, {1, 2}, {2}}) {
     OptimizerConfig config = shaped_config("shampoo");
-    config.eps = 1e-9;
-    config.root_every = 1;
+    config.rule.get<ShampooRule>().eps = 1e-9;
+    config.rule.get<ShampooRule>().root_every = 1;
     const auto optimizer = make_optimizer(config, one_tensor(shape));
     std::vector<float> x(2);
     optimizer->step(x, std::vector<float>{3, 4}, 1);
@@ -141,10 +140,10 @@ TEST(Shampoo, ADimensionOfOneCountsInTheExponent) {
 // Beyond the largest dimension the diagonal alone is kept: for a vector that is AdaGrad.
 TEST(Shampoo, LongDimensionsKeepTheDiagonal) {
   OptimizerConfig config = shaped_config("shampoo");
-  config.largest_dimension = 5;
+  config.rule.get<ShampooRule>().largest_dimension = 5;
   const auto optimizer = make_optimizer(config, 6);
   std::vector<float> x(6);
-  std::vector<double> expected(6), sums(6, config.eps);
+  std::vector<double> expected(6), sums(6, config.rule.get<ShampooRule>().eps);
   for (uint32_t step = 0; step < 10; ++step) {
     const std::vector<float> g = random_matrix(6, step);
     optimizer->step(x, g, 0.1);
@@ -159,7 +158,7 @@ TEST(Shampoo, LongDimensionsKeepTheDiagonal) {
 
 TEST(Shampoo, RootsAreKeptBetweenTheStepsThatTakeThem) {
   OptimizerConfig config = shaped_config("shampoo");
-  config.root_every = 3;
+  config.rule.get<ShampooRule>().root_every = 3;
   const auto optimizer = make_optimizer(config, 1);
   std::vector<float> x(1);
   const double rates[] = {1, 1, 1, 2, 2, 2};  // roots of 1, 1, 1, 4, 4, 4 sums of squares

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/random.h"
-#include "optimizers/optimizer.h"
+#include "optimizers/shampoo.h"
 
 namespace tutti {
 namespace {
@@ -25,8 +25,7 @@ struct Case {
 };
 
 OptimizerConfig config_of(const char* kind, double lr, double weight_decay = 0) {
-  OptimizerConfig config;
-  config.kind = kind;
+  OptimizerConfig config(kind);
   config.lr = lr;
   config.weight_decay = weight_decay;
   return config;
@@ -204,7 +203,7 @@ TEST(AgainstTorch, LambFollowsItsPaper) {
     m[i] = step == 1 ? 0.1 * g : 0.9 * m[i] + 0.1 * g;
     v[i] = step == 1 ? 0.001 * g * g : 0.999 * v[i] + 0.001 * g * g;
     const at::Tensor u = m[i] / (1 - std::pow(0.9, step)) /
-                             ((v[i] / (1 - std::pow(0.999, step))).sqrt() + config.eps) +
+                             ((v[i] / (1 - std::pow(0.999, step))).sqrt() + 1e-8) +
                          0.1 * x;
     x = x - 0.01 * (x.norm() / u.norm()) * u;
   });
@@ -212,14 +211,15 @@ TEST(AgainstTorch, LambFollowsItsPaper) {
 
 TEST(AgainstTorch, ShampooFollowsItsPaper) {
   OptimizerConfig config = config_of("shampoo", 0.05);
-  config.eps = 1e-3;
-  config.root_every = 3;
+  auto& rule = config.rule.get<ShampooRule>();
+  rule.eps = 1e-3;
+  rule.root_every = 3;
   std::vector<std::vector<at::Tensor>> moments(kShapes.size()), roots(kShapes.size());
   compare(config, [&](size_t t, at::Tensor& x, const at::Tensor& g, int step) {
     const int64_t order = g.dim();
     if (step == 1)
       for (int64_t i = 0; i < order; ++i)
-        moments[t].push_back(config.eps * at::eye(g.size(i), torch::kDouble));
+        moments[t].push_back(rule.eps * at::eye(g.size(i), torch::kDouble));
     at::Tensor turned = g;
     for (int64_t i = 0; i < order; ++i) {
       const auto at_i = static_cast<size_t>(i);

@@ -11,11 +11,7 @@ namespace {
 
 constexpr size_t kRows = 7, kWidth = 3;
 
-OptimizerConfig config_of(const std::string& kind) {
-  OptimizerConfig config;
-  config.kind = kind;
-  return config;
-}
+OptimizerConfig config_of(const std::string& kind) { return OptimizerConfig(kind); }
 
 // Steps with gradients in some rows only: bitwise what the optimizer does to the whole vector.
 void compare(const std::string& kind, bool all_rows) {

@@ -5,13 +5,15 @@
 
 #include "core/error.h"
 #include "core/finite.h"
+#include "optimizers/momentum.h"
 
 namespace tutti::federated_averaging {
 
 double reach_of(const OptimizerConfig& optimizer, int64_t steps) {
   const auto tau = static_cast<double>(steps);
-  if (optimizer.kind != "momentum") return tau;
-  const double rho = optimizer.momentum;
+  const auto* const rule = optimizer.rule.find<MomentumRule>();
+  if (!rule) return tau;
+  const double rho = rule->momentum;
   return (tau - rho * (1 - std::pow(rho, tau)) / (1 - rho)) / (1 - rho);
 }
 

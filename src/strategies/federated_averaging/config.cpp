@@ -6,24 +6,25 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "optimizers/momentum.h"
+#include "optimizers/sgd.h"
 
 namespace tutti::federated_averaging {
 namespace {
 
-constexpr Bounds kBelowOne{0, 0.999999999};
 constexpr Bounds kShare{1e-9, 1};
 
-void visit_server(Visitor& v, OptimizerConfig& c, std::string& second_moments) {
+void visit_server(Visitor& v, ServerOptimizerConfig& c) {
   v.field("lr", c.lr, kPositive, "rate of the server's optimizer");
-  if (c.kind == "momentum")
+  if (c.kind == ServerKind::kMomentum)
     v.field("momentum", c.momentum, kBelowOne, "share of its velocity kept");
-  if (c.kind == "adagrad" || c.kind == "adam" || c.kind == "yogi") {
+  if (c.adapts()) {
     v.field("beta1", c.beta1, kBelowOne, "share of the mean of differences that is kept");
-    if (c.kind != "adagrad")
+    if (c.kind != ServerKind::kAdagrad)
       v.field("beta2", c.beta2, kBelowOne, "share of the mean of their squares that is kept");
     v.field("eps", c.eps, kPositive, "degree of adaptivity, added to the root of the squares");
-    v.choice("second_moments", second_moments, {"paper", "zero"},
-             "where the means of squares start: at eps^2 as in the paper, or at 0 as in Flower");
+    choice(v, "second_moments", c.second_moments,
+           "where the means of squares start: at eps^2 as in the paper, or at 0 as in Flower");
   }
 }
 
@@ -57,9 +58,8 @@ void visit(Visitor& v, Config& c) {
           "samples of a local step; 0: task.global_batch divided by the clients of a round");
   v.field("proximal", c.proximal, kNotNegative,
           "FedProx: this times the distance from the server's parameters is added to gradients");
-  v.component(
-      "server", c.server.kind, {"sgd", "momentum", "adagrad", "adam", "yogi"},
-      [&](Visitor& inner) { visit_server(inner, c.server, c.second_moments); },
+  component(
+      v, "server", c.server.kind, [&](Visitor& inner) { visit_server(inner, c.server); },
       "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
   v.component(
       "split", c.split.kind, client_split_kinds(), [&](Visitor& inner) { visit(inner, c.split); },
@@ -119,24 +119,25 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
 }
 
 void validate(const Config& c, const OptimizerConfig& optimizer) {
-  if (optimizer.schedule == "grow_batch" || optimizer.base_batch > 0)
+  if (optimizer.schedule.kind == ScheduleKind::kGrowBatch || optimizer.schedule.base_batch > 0)
     throw ConfigError("optimizer.schedule",
                       "clients have batches of their own, strategy.client_batch: "
                       "optimizer.schedule = \"grow_batch\" and optimizer.base_batch, which follow "
                       "task.global_batch, are not for strategy.kind = \"federated_averaging\"");
   const bool plain = optimizer.weight_decay == 0 && optimizer.clip_norm == 0;
-  if (c.algorithm == "scaffold" && (optimizer.kind != "sgd" || !plain))
+  if (c.algorithm == "scaffold" && (!optimizer.rule.find<SgdRule>() || !plain))
     throw ConfigError("optimizer.kind",
                       "strategy.algorithm = \"scaffold\" takes what a client did for a sum of its "
                       "gradients, which needs optimizer.kind = \"sgd\" without weight_decay and "
                       "clip_norm");
-  if (c.algorithm == "fednova" && optimizer.kind != "sgd" && optimizer.kind != "momentum")
+  if (c.algorithm == "fednova" && !optimizer.rule.find<SgdRule>() &&
+      !optimizer.rule.find<MomentumRule>())
     throw ConfigError(
         "optimizer.kind",
         fmt::format("strategy.algorithm = \"fednova\" needs to know how far the steps "
                     "of a client reach: optimizer.kind = \"sgd\" or \"momentum\", "
                     "not \"{}\"",
-                    optimizer.kind));
+                    optimizer.kind()));
 }
 
 double samples_in_round(const Config& config, const TaskConfig& task, const ClusterConfig& cluster,

@@ -19,6 +19,27 @@ struct AvailabilityConfig {
   double period = 24;           // diurnal: rounds in a day
 };
 
+enum class ServerKind { kSgd, kMomentum, kAdagrad, kAdam, kYogi };
+constexpr auto words(ServerKind) {
+  return WordList<5>{"sgd", "momentum", "adagrad", "adam", "yogi"};
+}
+enum class SecondMoments { kPaper, kZero };  // start at eps^2 as in the paper, or at zero
+constexpr auto words(SecondMoments) { return WordList<2>{"paper", "zero"}; }
+
+// What takes the averaged difference for a gradient. Its adaptive rules are not those of
+// [optimizer] (server_optimizer.h).
+struct ServerOptimizerConfig {
+  ServerKind kind = ServerKind::kSgd;
+  double lr = 1;
+  double momentum = 0.9;  // momentum
+  double beta1 = 0.9;     // the adaptive ones, as what follows
+  double beta2 = 0.99;
+  double eps = 1e-3;
+  SecondMoments second_moments = SecondMoments::kPaper;
+
+  bool adapts() const { return kind != ServerKind::kSgd && kind != ServerKind::kMomentum; }
+};
+
 struct Config {
   int64_t clients = 0;               // 0: one per worker
   double fraction = 1;               // of the clients, asked in each round
@@ -29,8 +50,7 @@ struct Config {
   int64_t client_batch = 0;  // 0: its share of task.global_batch
   double proximal = 0;       // FedProx's mu
   std::string weigh_by = "clients";      // scaffold: both means are over clients | samples
-  std::string second_moments = "paper";  // adaptive servers: start at eps^2 (paper) or at zero
-  OptimizerConfig server{.kind = "sgd", .lr = 1, .beta2 = 0.99, .eps = 1e-3};
+  ServerOptimizerConfig server;
   ClientSplitConfig split;
   AvailabilityConfig availability;
   double dropout = 0;     // share of the clients that begin and never answer

@@ -34,8 +34,7 @@ Server::Server(Context& context, const Config& config)
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
       parameters_(std::make_shared<Buffer<float>>(context.model.parameters().size())),
       optimizer_(make_server_optimizer(
-          config.server, config.second_moments == "zero",
-          outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
+          config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
           parameters_->size(), config.algorithm == "scaffold" ? 2 : 1,
           !context.node.clock().cost_only(),

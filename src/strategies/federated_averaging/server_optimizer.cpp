@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "optimizers/momentum.h"
 
 namespace tutti::federated_averaging {
 namespace {
@@ -11,10 +12,12 @@ namespace {
 //   adagrad: v += g^2;  adam: v = b2 v + (1-b2) g^2;  yogi: v -= (1-b2) g^2 sign(v - g^2)
 class Adaptive : public Optimizer {
  public:
-  Adaptive(const OptimizerConfig& config, bool from_zero, size_t size)
+  Adaptive(const ServerOptimizerConfig& config, size_t size)
       : config_(config),
         mean_(size),
-        squares_(size, from_zero ? 0.0F : static_cast<float>(config.eps * config.eps)) {}
+        squares_(size, config.second_moments == SecondMoments::kZero
+                            ? 0.0F
+                            : static_cast<float>(config.eps * config.eps)) {}
 
   void step(std::span<float> x, std::span<const float> g, double lr) override {
     TUTTI_CHECK(x.size() == mean_.size() && g.size() == mean_.size());
@@ -26,9 +29,9 @@ class Adaptive : public Optimizer {
       const float square = g[i] * g[i];
       float& v = squares_[i];
       mean_[i] = b1 * mean_[i] + fresh1 * g[i];
-      if (config_.kind == "adagrad")
+      if (config_.kind == ServerKind::kAdagrad)
         v += square;
-      else if (config_.kind == "adam")
+      else if (config_.kind == ServerKind::kAdam)
         v = b2 * v + fresh2 * square;
       else
         v -= fresh2 * square * (v > square ? 1.0f : v < square ? -1.0f : 0.0f);
@@ -40,18 +43,21 @@ class Adaptive : public Optimizer {
   int64_t steps() const override { return steps_; }
 
  private:
-  OptimizerConfig config_;
+  ServerOptimizerConfig config_;
   std::vector<float> mean_, squares_;
   int64_t steps_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_server_optimizer(const OptimizerConfig& config, bool from_zero,
+std::unique_ptr<Optimizer> make_server_optimizer(const ServerOptimizerConfig& config,
                                                  const Layout& layout) {
-  if (config.kind == "sgd" || config.kind == "momentum") return make_optimizer(config, layout);
-  return with_running_statistics(std::make_unique<Adaptive>(config, from_zero, layout.size),
-                                 layout);
+  if (config.adapts())
+    return with_running_statistics(std::make_unique<Adaptive>(config, layout.size), layout);
+  OptimizerConfig plain(word_of(config.kind));
+  if (config.kind == ServerKind::kMomentum)
+    plain.rule.get<MomentumRule>().momentum = config.momentum;
+  return make_optimizer(plain, layout);
 }
 
 }  // namespace tutti::federated_averaging

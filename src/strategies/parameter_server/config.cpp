@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "optimizers/sgd.h"
 #include "strategies/parameter_server/messages.h"
 
 namespace tutti::parameter_server {
@@ -180,12 +181,12 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
 }
 
 void validate(const Config& c, const OptimizerConfig& optimizer) {
-  if (c.rate == "dynamic" && (optimizer.kind != "sgd" || optimizer.clip_norm > 0))
+  if (c.rate == "dynamic" && (!optimizer.rule.find<SgdRule>() || optimizer.clip_norm > 0))
     throw ConfigError(
         "strategy.rate",
         fmt::format("strategy.rate = \"dynamic\" takes back a part of earlier "
                     "updates, which optimizer.kind = \"{}\"{} cannot; use sgd",
-                    optimizer.kind, optimizer.clip_norm > 0 ? " with clip_norm" : ""));
+                    optimizer.kind(), optimizer.clip_norm > 0 ? " with clip_norm" : ""));
   if (optimizer.clip_norm > 0 && c.servers > 1)
     throw ConfigError("optimizer.clip_norm",
                       fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, "
@@ -202,7 +203,7 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
     throw ConfigError("strategy.shards",
                       fmt::format("strategy.shards = \"bytes\" cuts through tensors, which "
                                   "optimizer.kind = \"{}\" needs as a whole; use layers or auto",
-                                  optimizer.kind));
+                                  optimizer.kind()));
 }
 
 }  // namespace tutti::parameter_server

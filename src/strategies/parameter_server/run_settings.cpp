@@ -87,7 +87,8 @@ RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimize
   visit(of_strategy, visited_config);
   settings["cluster.workers"] = std::to_string(cluster.workers);
   std::erase_if(settings, [](const auto& setting) { return kFree.contains(setting.first); });
-  if (optimizer.schedule != "cosine") settings.erase("task.epochs");  // no rate depends on them
+  if (optimizer.schedule.kind != ScheduleKind::kCosine)
+    settings.erase("task.epochs");  // no rate depends on them
   settings["data"] = data.contents();
   settings["split"] = data.split();
   return settings;

@@ -93,7 +93,7 @@ void check_shards(const PipelineConfig& config, const PlanInput& input, size_t s
                       fmt::format("optimizer.kind = \"{}\" needs whole tensors, of which each of "
                                   "the {} shards of strategy.kind = \"{}\" has a part; use adam, "
                                   "or strategy.shards = 1",
-                                  input.optimizer.kind, shards, config.kind));
+                                  input.optimizer.kind(), shards, config.kind));
   for (const Layer& layer : input.architecture.layers)
     if (layer.kind == LayerKind::kAttention && layer.groups % static_cast<int64_t>(shards) != 0)
       throw ConfigError("task.model.heads",

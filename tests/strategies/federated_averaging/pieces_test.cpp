@@ -216,8 +216,7 @@ TEST(Aggregation, SaysWhenThereIsNothingToAverageOrItIsNotFinite) {
 // a_i is the sum over the gradients of how much each moved the parameters, in units of the rate.
 TEST(FedNova, ReachIsThatOfStepsThatAllSeeTheSameGradient) {
   for (const std::string kind : {"sgd", "momentum"}) {
-    OptimizerConfig config;
-    config.kind = kind;
+    const OptimizerConfig config(kind);
     const auto optimizer = make_optimizer(config, 1);
     std::vector<float> x{0}, g{1};
     for (int64_t steps = 1; steps <= 20; ++steps) {
@@ -264,22 +263,22 @@ TEST(ClientBatches, EveryPassSeesEverySampleInAnotherOrder) {
 TEST(ServerOptimizer, TwoStepsOfEachByHand) {
   const double lr = 0.5, b1 = 0.9, b2 = 0.99, eps = 1e-3;
   const double gradients[] = {0.2, -0.1};
-  for (const std::string kind : {"adagrad", "adam", "yogi", "adagrad 0", "adam 0", "yogi 0"}) {
-    const bool from_zero = kind.ends_with(" 0");
-    const std::string rule = kind.substr(0, kind.find(' '));
-    const auto optimizer =
-        make_server_optimizer({.kind = rule, .beta1 = b1, .beta2 = b2, .eps = eps}, from_zero, 1);
+  for (const ServerKind kind : {ServerKind::kAdagrad, ServerKind::kAdam, ServerKind::kYogi})
+    for (const SecondMoments start : {SecondMoments::kPaper, SecondMoments::kZero}) {
+    const bool from_zero = start == SecondMoments::kZero;
+    const auto optimizer = make_server_optimizer(
+        {.kind = kind, .beta1 = b1, .beta2 = b2, .eps = eps, .second_moments = start}, 1);
     std::vector<float> x{1};
     double expected = 1, m = 0, v = from_zero ? 0 : eps * eps;
     for (const double g : gradients) {
       const std::vector<float> gradient{static_cast<float>(g)};
       optimizer->step(x, gradient, lr);
       m = b1 * m + (1 - b1) * g;
-      if (rule == "adagrad") v = v + g * g;
-      if (rule == "adam") v = b2 * v + (1 - b2) * g * g;
-      if (rule == "yogi") v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
+      if (kind == ServerKind::kAdagrad) v = v + g * g;
+      if (kind == ServerKind::kAdam) v = b2 * v + (1 - b2) * g * g;
+      if (kind == ServerKind::kYogi) v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
       expected -= lr * m / (std::sqrt(v) + eps);
-      EXPECT_NEAR(x[0], expected, 1e-5) << kind;
+      EXPECT_NEAR(x[0], expected, 1e-5) << word_of(kind) << from_zero;
     }
   }
 }

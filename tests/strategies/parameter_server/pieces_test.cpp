@@ -275,7 +275,7 @@ TEST(Shards, OptimizersThatNeedTensorsGetThemWhole) {
   OptimizerConfig optimizer;
   EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "bytes"));
   for (const char* kind : {"lamb", "shampoo"}) {
-    optimizer.kind = kind;
+    optimizer = OptimizerConfig(kind);
     EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "layers"));
     config.shards = "bytes";
     EXPECT_THROW(validate(config, optimizer), ConfigError);

@@ -199,8 +199,7 @@ TEST(Snapshots, OfAnEarlierVersionAreRefusedWithWhatToDo) {
 
 TEST(Snapshots, OptimizersGoOnAsIfTheyHadNotStopped) {
   for (const OptimizerEntry& entry : optimizer_catalog()) {
-    OptimizerConfig config;
-    config.kind = entry.name;
+    OptimizerConfig config(entry.name);
     config.weight_decay = 0.01;
     config.clip_norm = 1;
     const auto first = make_optimizer(config, 20), second = make_optimizer(config, 20);
