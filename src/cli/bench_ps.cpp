@@ -18,6 +18,7 @@
 #include "fabric/process/process_fabric.h"
 #include "jobs/job.h"
 #include "models/model.h"
+#include "models/model_config.h"
 #include "strategies/windows.h"
 
 namespace tutti {
@@ -46,7 +47,7 @@ Job job_of(size_t bytes, int servers) {
 // Takes part in the job with one layer of `bytes` of parameters, and tells how long steps took.
 std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const auto features = static_cast<int64_t>(bytes / sizeof(float)) - 1;
-  const Architecture architecture = make_architecture({.kind = "linear"}, {features}, 0);
+  const Architecture architecture = make_architecture(ModelConfig("linear"), {features}, 0);
   const size_t count = architecture.parameter_count;
   Log log;
   const Plan plan =

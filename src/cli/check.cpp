@@ -64,12 +64,13 @@ int run_check(const CheckOptions& options) {
   }
   const Taxonomy& taxonomy = plan.taxonomy;
   fmt::print("job       {}: ok\n", job.name);
-  fmt::print("data      {}: {} training, {} validation, {} test samples, {}\n", job.task.data.kind,
-             data.splits.train.size(), data.splits.validation.size(), data.splits.test.size(),
+  fmt::print("data      {}: {} training, {} validation, {} test samples, {}\n",
+             job.task.data.kind(), data.splits.train.size(), data.splits.validation.size(),
+             data.splits.test.size(),
              human_quantity(static_cast<double>(data.dataset->memory_bytes()), Unit::kBytes));
   if (const std::string text = features_text(data); !text.empty())
     fmt::print("features  {}\n", text);
-  fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind,
+  fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind(),
              architecture.parameter_count, flops);
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);

@@ -114,8 +114,8 @@ void print_tasks(bool as_json) {
       list.push_back({{"name", task.name},
                       {"learning_task", task.learning},
                       {"summary", task.summary},
-                      {"data", job.task.data.kind},
-                      {"model", job.task.model.kind},
+                      {"data", job.task.data.kind()},
+                      {"model", job.task.model.kind()},
                       {"metric", metric},
                       {"higher_is_better", !regression},
                       {"target", job.task.target},
@@ -128,7 +128,7 @@ void print_tasks(bool as_json) {
     const std::string target =
         fmt::format("{} {} {}", metric, regression ? "<=" : ">=", job.task.target);
     fmt::print("{:<19} {:<25} {:<14} {:<12} {:<17} {}\n", task.name, task.learning,
-               job.task.data.kind, job.task.model.kind, target,
+               job.task.data.kind(), job.task.model.kind(), target,
                missing.empty() ? "yes" : fmt::format("no: {}", task.remedy));
   }
   if (as_json) std::cout << list.dump() << "\n";

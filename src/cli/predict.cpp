@@ -199,7 +199,7 @@ Predictions answer_all(Answerer& answerer, const Architecture& architecture,
 
 Job job_to_predict(const PredictOptions& options) {
   Job job = job_of_run(options.run);
-  const bool takes_labels = job.task.data.kind == "idx" || job.task.data.kind == "fashion-mnist";
+  const bool takes_labels = job.task.data.source.entry().labels_apart;
   if (!options.labels.empty() && (options.data.empty() || !takes_labels))
     throw ConfigError("--labels",
                       "--labels goes with --data and IDX files; other data brings its "

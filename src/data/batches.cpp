@@ -1,7 +1,5 @@
 #include "data/batches.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/error.h"
@@ -22,21 +20,13 @@ size_t hand(size_t dealt, size_t workers, size_t worker) {
 
 }  // namespace
 
-Batches::Batches(std::span<const uint32_t> train, std::string partition, int64_t workers,
+Batches::Batches(std::span<const uint32_t> train, Partition partition, int64_t workers,
                  uint64_t seed, bool shuffled)
-    : train_(train),
-      partition_(std::move(partition)),
-      workers_(workers),
-      seed_(seed),
-      shuffled_(shuffled) {
+    : train_(train), partition_(partition), workers_(workers), seed_(seed), shuffled_(shuffled) {
   TUTTI_CHECK(workers >= 1);
-  if (partition_ != "global" && partition_ != "disjoint" && partition_ != "reshuffle")
-    throw ConfigError(
-        "task.partition",
-        fmt::format("there is no partition '{}'; use global, disjoint or reshuffle", partition_));
-  if (partition_ == "global") return;
+  if (partition_ == Partition::kGlobal) return;
   // Which samples a worker keeps is drawn once; the order of the file may be that of the classes.
-  if (partition_ == "disjoint" && shuffled_) {
+  if (partition_ == Partition::kDisjoint && shuffled_) {
     dealt_.assign(train_.begin(), train_.end());
     Random(seed_, Stream::kSplit).shuffle(dealt_);
     train_ = dealt_;
@@ -52,7 +42,7 @@ void Batches::begin_epoch(int64_t epoch, int64_t global_batch) {
   if (!shuffled_) return;
   order_.assign(train_.begin(), train_.end());
   const auto number = static_cast<uint32_t>(epoch);
-  if (partition_ != "disjoint") {
+  if (partition_ != Partition::kDisjoint) {
     Random(seed_, Stream::kShuffle, number, kWhole).shuffle(order_);
     return;
   }
@@ -91,7 +81,7 @@ std::span<const uint32_t> Batches::share(int64_t step, int64_t worker) const {
   TUTTI_CHECK(worker >= 0 && worker < workers_);
   const Range batch = span_of(step);
   const auto workers = static_cast<size_t>(workers_), self = static_cast<size_t>(worker);
-  if (partition_ == "global") return part(step, part_of(batch.size(), workers, self));
+  if (partition_ == Partition::kGlobal) return part(step, part_of(batch.size(), workers, self));
   const size_t begin = hand(batch.begin, workers, self), end = hand(batch.end, workers, self);
   return samples().subspan(shares_[self].begin + begin, end - begin);
 }
@@ -99,14 +89,14 @@ std::span<const uint32_t> Batches::share(int64_t step, int64_t worker) const {
 int64_t Batches::count(int64_t step) const { return static_cast<int64_t>(span_of(step).size()); }
 
 std::span<const uint32_t> Batches::lane(int64_t step, int64_t lane, int64_t lanes) const {
-  TUTTI_CHECK(partition_ == "global" && lane >= 0 && lane < lanes);
+  TUTTI_CHECK(partition_ == Partition::kGlobal && lane >= 0 && lane < lanes);
   return part(step,
               part_of(span_of(step).size(), static_cast<size_t>(lanes), static_cast<size_t>(lane)));
 }
 
 std::span<const uint32_t> Batches::part(int64_t step, Range within) const {
   const Range batch = span_of(step);
-  TUTTI_CHECK(partition_ == "global" && within.end <= batch.size());
+  TUTTI_CHECK(partition_ == Partition::kGlobal && within.end <= batch.size());
   return samples().subspan(batch.begin + within.begin, within.size());
 }
 

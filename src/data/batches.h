@@ -9,18 +9,21 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/range.h"
+#include "core/schema.h"
 
 namespace tutti {
+
+enum class Partition { kGlobal, kDisjoint, kReshuffle };
+constexpr auto words(Partition) { return WordList<3>{"global", "disjoint", "reshuffle"}; }
 
 class Batches {
  public:
   // `train` must outlive it. Without `shuffled` samples keep their order, which costs no memory:
   // for runs in which only the sizes of the batches count.
-  Batches(std::span<const uint32_t> train, std::string partition, int64_t workers, uint64_t seed,
+  Batches(std::span<const uint32_t> train, Partition partition, int64_t workers, uint64_t seed,
           bool shuffled = true);
   // A copy would look into the samples of the original.
   Batches(Batches&&) = default;
@@ -47,7 +50,7 @@ class Batches {
 
   std::span<const uint32_t> train_;
   std::vector<uint32_t> dealt_;   // "disjoint": the samples as they were dealt out once
-  std::string partition_;
+  Partition partition_;
   int64_t workers_;
   uint64_t seed_;
   bool shuffled_;

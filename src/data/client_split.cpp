@@ -156,12 +156,12 @@ void leave_nobody_empty(Piles& piles) {
 Piles deal_all(const Data& data, const ClientSplitConfig& config, size_t clients, uint64_t seed) {
   Random shares(seed, Stream::kSplit, kShares);
   Piles piles(clients);
-  if (config.kind == "iid") return deal_iid(shuffled(data, seed), clients);
-  if (config.kind == "shards") {
+  if (config.kind == ClientSplitKind::kIid) return deal_iid(shuffled(data, seed), clients);
+  if (config.kind == ClientSplitKind::kShards) {
     Random labels(seed, Stream::kSplit, kLabels);
     return deal_shards(by_label(data, seed), clients, static_cast<size_t>(config.labels), labels);
   }
-  if (config.kind == "dirichlet") {
+  if (config.kind == ClientSplitKind::kDirichlet) {
     // As published, who has its equal share of all samples gets none of the labels that follow.
     const double equal = static_cast<double>(data.splits.train.size()) / double(clients);
     for (const std::vector<uint32_t>& pile : by_label(data, seed)) {
@@ -171,7 +171,7 @@ Piles deal_all(const Data& data, const ClientSplitConfig& config, size_t clients
     }
     return piles;
   }
-  TUTTI_CHECK(config.kind == "quantity");
+  TUTTI_CHECK(config.kind == ClientSplitKind::kQuantity);
   const std::vector<uint32_t> samples = shuffled(data, seed);
   deal(samples,
        dirichlet_ends(config.alpha, std::vector<bool>(clients, true), samples.size(), shares),
@@ -182,18 +182,15 @@ Piles deal_all(const Data& data, const ClientSplitConfig& config, size_t clients
 }  // namespace
 
 void visit(Visitor& v, ClientSplitConfig& c) {
-  if (c.kind == "dirichlet" || c.kind == "quantity")
+  if (c.kind == ClientSplitKind::kDirichlet || c.kind == ClientSplitKind::kQuantity)
     v.field("alpha", c.alpha, {1e-6, 1e9},
             "of the Dirichlet distribution: the smaller, the more clients differ");
-  if (c.kind == "shards") v.field("labels", c.labels, kAtLeastOne, "labels of each client");
-}
-
-std::vector<std::string_view> client_split_kinds() {
-  return {"iid", "shards", "dirichlet", "quantity"};
+  if (c.kind == ClientSplitKind::kShards)
+    v.field("labels", c.labels, kAtLeastOne, "labels of each client");
 }
 
 bool splits_by_label(const ClientSplitConfig& config) {
-  return config.kind == "shards" || config.kind == "dirichlet";
+  return config.kind == ClientSplitKind::kShards || config.kind == ClientSplitKind::kDirichlet;
 }
 
 void validate_client_split(const DataSizes& data, const ClientSplitConfig& config,
@@ -209,8 +206,8 @@ void validate_client_split(const DataSizes& data, const ClientSplitConfig& confi
     throw ConfigError("strategy.split",
                       fmt::format("strategy.split = \"{}\" deals by labels, but these samples have "
                                   "no single one; use iid or quantity",
-                                  config.kind));
-  if (config.kind != "shards") return;
+                                  word_of(config.kind)));
+  if (config.kind != ClientSplitKind::kShards) return;
   if (config.labels > classes)
     throw ConfigError(
         "strategy.split.labels",

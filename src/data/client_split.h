@@ -9,19 +9,24 @@
 //  quantity   labels at random, sizes drawn from Dirichlet(alpha)
 #pragma once
 
+#include "core/schema.h"
 #include "data/data_sizes.h"
 
 namespace tutti {
 
+enum class ClientSplitKind { kIid, kShards, kDirichlet, kQuantity };
+constexpr auto words(ClientSplitKind) {
+  return WordList<4>{"iid", "shards", "dirichlet", "quantity"};
+}
+
 // [strategy] split = "iid", or a table with a kind and these settings.
 struct ClientSplitConfig {
-  std::string kind = "iid";
+  ClientSplitKind kind = ClientSplitKind::kIid;
   double alpha = 0.5;  // dirichlet, quantity: the smaller the more clients differ
   int64_t labels = 2;  // shards: of each client
 };
 
 void visit(Visitor& visitor, ClientSplitConfig& config);  // all keys but `kind`
-std::vector<std::string_view> client_split_kinds();
 bool splits_by_label(const ClientSplitConfig& config);
 
 // The indices of all clients one after the other: what an idle client is besides its record.

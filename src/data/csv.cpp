@@ -1,5 +1,7 @@
 // A CSV table: numbers to learn from and one column to predict. Classes are the distinct texts of
 // that column.
+#include "data/csv.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,9 +11,11 @@
 
 #include "core/error.h"
 #include "data/classes.h"
+#include "data/common_keys.h"
 #include "data/csv_rows.h"
 #include "data/input_file.h"
-#include "data/readers.h"
+#include "data/prediction.h"
+#include "data/table.h"
 
 namespace tutti {
 namespace {
@@ -33,13 +37,13 @@ bool looks_like_names(const Row& row) {
   return 2 * static_cast<size_t>(words) > row.size();
 }
 
-bool detect_header(const DataConfig& config, const Row& first) {
-  if (config.header != "auto") return config.header == "yes";
+bool detect_header(const CsvData& config, const Row& first) {
+  if (config.header != CsvHeader::kAuto) return config.header == CsvHeader::kYes;
   const bool is_named = !config.label.empty() && !number_in(config.label);
   return is_named || looks_like_names(first);
 }
 
-size_t label_column(const DataConfig& config, const Layout& layout) {
+size_t label_column(const CsvData& config, const Layout& layout) {
   if (config.label.empty()) return layout.columns - 1;
   for (size_t i = 0; i < layout.names.size(); ++i)
     if (layout.names[i] == config.label) return i;
@@ -59,12 +63,12 @@ size_t label_column(const DataConfig& config, const Layout& layout) {
 }
 
 // Reads the first lines and leaves `rows` at the first row of data.
-Layout detect_layout(const DataConfig& config, CsvRows& rows) {
+Layout detect_layout(const CsvData& config, CsvRows& rows) {
   Row first, second;
   if (!rows.next(first)) throw DataError(fmt::format("{}: there are no rows", config.path));
   rows.next(second);
   Layout layout;
-  if (config.header == "auto" && has_sklearn_header(rows)) {
+  if (config.header == CsvHeader::kAuto && has_sklearn_header(rows)) {
     layout = {true, second.size(), 0, {}};
   } else {
     layout = {detect_header(config, first), first.size(), 0, {}};
@@ -111,32 +115,44 @@ std::vector<std::string> feature_names(const Layout& layout) {
 
 }  // namespace
 
-Source read_csv(const DataConfig& config) {
-  CsvRows rows(config.path, InputFile(config.path).read_rest());
-  const Layout layout = detect_layout(config, rows);
+void CsvData::visit(Visitor& v) {
+  visit_path(v, path);
+  v.field("label", label, "column to predict, by name or number from 0; empty: the last");
+  choice(v, "header", header, "whether the first line names the columns");
+  visit_regression(v, regression);
+  visit_standardise(v, standardise);
+}
+
+Source CsvData::read(uint64_t) const {
+  CsvRows rows(path, InputFile(path).read_rest());
+  const Layout layout = detect_layout(*this, rows);
   std::vector<float> features;
   Answers numbers;
   ClassTexts classes;
   for (Row row; rows.next(row);) {
     if (row.size() != layout.columns)
-      throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected",
-                                  config.path, rows.line(), row.size(), layout.columns));
+      throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected", path,
+                                  rows.line(), row.size(), layout.columns));
     for (size_t column = 0; column < row.size(); ++column) {
-      if (column == layout.label && !config.regression) {
+      if (column == layout.label && !regression) {
         classes.add(row[column]);
         continue;
       }
-      const float value = feature_in(row[column], layout, column, rows.line(), config.path);
+      const float value = feature_in(row[column], layout, column, rows.line(), path);
       (column == layout.label ? numbers.targets : features).push_back(value);
     }
   }
-  Answers answers = config.regression ? std::move(numbers) : classes.answers();
+  Answers answers = regression ? std::move(numbers) : classes.answers();
   const size_t count = answers.size();
-  if (count == 0)
-    throw DataError(fmt::format("{}: there are no rows below the header", config.path));
+  if (count == 0) throw DataError(fmt::format("{}: there are no rows below the header", path));
   const auto width = static_cast<int64_t>(layout.columns - 1);
   return {make_table({width}, std::move(features), std::move(answers), feature_names(layout)),
           count};
+}
+
+PredictionData CsvData::read_like(const DataDescription& trained_on, const std::string& file,
+                                  const std::string&) const {
+  return read_rows_like(trained_on, file, label, header);
 }
 
 }  // namespace tutti

@@ -8,10 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "core/schema.h"
 
 namespace tutti {
 
@@ -80,62 +77,5 @@ struct Data {
   Splits splits;
   std::optional<FeatureSpread> spread = {};  // for features that are numbers in a file
 };
-
-// [task] data = "fashion-mnist", or a table with a kind and these settings.
-struct DataConfig {
-  std::string kind = "fashion-mnist";
-  std::string path;         // the file (gzip is read directly); fashion-mnist and cifar10: the
-                            // directory of their files
-  std::string labels_path;  // idx: the file of labels
-  std::string test_path;    // libsvm, fann: the file of the test set; empty: a share of the samples
-  std::string label;        // csv: column of the label, by name or number from 0; default the last.
-                            // series: name of the column to predict. fann: number of the output
-  std::string header = "auto";  // csv: whether the first line names the columns: auto | yes | no
-  std::string columns;      // series: the columns that predict, by name; default the label's
-  bool regression = false;  // csv, libsvm, fann: the label is a number to predict, not a class
-  // csv, libsvm, fann, series: whether to standardise features. Empty means the default of the
-  // kind: true for all but libsvm, where it would make sparse samples dense.
-  std::optional<bool> standardise;
-  int64_t context = 8;      // text: characters that predict the next; tokens: characters in a
-                            // sample; series: rows that predict
-  int64_t horizon = 1;      // series: how many rows ahead
-  int64_t samples = 4096;   // synthetic: how many
-  int64_t features = 32;    // synthetic: how many
-  int64_t classes = 10;     // synthetic-classes: how many
-  double noise = 0.1;       // synthetic: deviation of the targets, or from the centre of a class
-  double correlation = 0;   // synthetic-linear: between the features of a group
-  int64_t group = 8;        // synthetic-linear: features in a group
-  int64_t informative = 0;  // synthetic-linear: features that matter; 0: all
-  int64_t users = 200;      // synthetic-ratings: how many
-  int64_t items = 100;      // synthetic-ratings: how many
-  int64_t rank = 4;         // synthetic-ratings: of the matrix that they are drawn from
-  int64_t keys = 0;         // libsvm: indices are keys up to this; 0: they number features
-  int64_t limit = 0;        // use only the first samples of each split; 0: all
-  // Share of the training samples kept for measuring the target. Negative: the default of the kind,
-  // 5,000 of 60,000 for fashion-mnist and a tenth for the others.
-  double validation = -1;
-  double test = 0.1;        // share kept for the final quality where the data brings no test set
-};
-
-void visit(Visitor& visitor, DataConfig& config);  // all keys but `kind`
-
-struct DataEntry {
-  std::string_view name;
-  std::string_view summary;
-};
-const std::vector<DataEntry>& data_catalog();
-
-// Reads (or generates) the data. `base_dir` is where relative paths start. Synthetic data depends
-// on `seed`; the split is the same for every seed, so that runs with several seeds compare. Throws
-// DataError or ConfigError naming file and key.
-Data load_data(const DataConfig& config, uint64_t seed, const std::string& base_dir);
-
-// The files that load_data would read, whether they exist or not.
-std::vector<std::string> data_files(const DataConfig& config, const std::string& base_dir);
-// Whether the data is a regression, as far as the settings tell without reading it.
-bool predicts_numbers(const DataConfig& config);
-
-// The weights (features, then bias) that generated a "synthetic-linear" set, for closed-form tests.
-std::vector<float> synthetic_optimum(const DataConfig& config, uint64_t seed);
 
 }  // namespace tutti

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/data_config.h"
 #include "data/standardise.h"
 #include "data/table.h"
 

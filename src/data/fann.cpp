@@ -1,6 +1,8 @@
 // The text format of FANN, the Fast Artificial Neural Network library, in which the Debian package
 // libfann-doc brings the data sets of PROBEN1 (Prechelt, 1994) and others: the numbers of samples,
 // inputs and outputs, then the inputs and outputs of each sample, separated by blanks.
+#include "data/fann.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +11,10 @@
 
 #include "core/error.h"
 #include "data/classes.h"
+#include "data/common_keys.h"
 #include "data/csv_rows.h"
-#include "data/readers.h"
+#include "data/prediction.h"
+#include "data/table.h"
 #include "data/text_lines.h"
 
 namespace tutti {
@@ -67,7 +71,7 @@ struct FannContent {
   ClassTexts classes;
 };
 
-size_t output_of(const DataConfig& config, size_t outputs) {
+size_t output_of(const FannData& config, size_t outputs) {
   if (config.label.empty()) return 0;
   const auto number = number_in(config.label);
   if (!number || *number < 0 || *number >= static_cast<double>(outputs) ||
@@ -79,8 +83,7 @@ size_t output_of(const DataConfig& config, size_t outputs) {
 }
 
 // Several outputs are a class each, of which the largest counts; one output is the class.
-void take_outputs(const std::vector<float>& outputs, const DataConfig& config,
-                  FannContent& content) {
+void take_outputs(const std::vector<float>& outputs, const FannData& config, FannContent& content) {
   if (config.regression)
     content.numbers.targets.push_back(outputs[output_of(config, outputs.size())]);
   else if (outputs.size() == 1)
@@ -90,7 +93,7 @@ void take_outputs(const std::vector<float>& outputs, const DataConfig& config,
         fmt::format("{}", std::max_element(outputs.begin(), outputs.end()) - outputs.begin()));
 }
 
-size_t read_fann(const std::string& path, const DataConfig& config, FannContent& content) {
+size_t read_samples(const std::string& path, const FannData& config, FannContent& content) {
   Numbers numbers(path);
   const size_t samples = numbers.next_count("its numbers of samples");
   const size_t inputs = numbers.next_count("its number of inputs");
@@ -122,14 +125,32 @@ size_t read_fann(const std::string& path, const DataConfig& config, FannContent&
 
 }  // namespace
 
-Source read_fann(const DataConfig& config, const ClassNames* classes) {
+void FannData::visit(Visitor& v) {
+  visit_path(v, path);
+  visit_test_path(v, test_path);
+  v.field("label", label, "regression: output to predict, by number from 0; empty: the first");
+  visit_regression(v, regression);
+  visit_standardise(v, standardise);
+}
+
+Source FannData::read(uint64_t) const { return read_among(nullptr); }
+
+// A file to predict need not contain every class.
+PredictionData FannData::read_like(const DataDescription& trained_on, const std::string& file,
+                                   const std::string&) const {
+  FannData other = *this;
+  other.path = file;
+  other.test_path.clear();
+  return {other.read_among(&trained_on.class_names).dataset, true};
+}
+
+Source FannData::read_among(const ClassNames* classes) const {
   FannContent content;
-  const size_t test_from = read_fann(config.path, config, content);
-  if (!config.test_path.empty()) read_fann(config.test_path, config, content);
+  const size_t test_from = read_samples(path, *this, content);
+  if (!test_path.empty()) read_samples(test_path, *this, content);
   Answers answers = std::move(content.numbers);
-  if (!config.regression)
-    answers =
-        classes ? content.classes.answers_among(*classes, config.path) : content.classes.answers();
+  if (!regression)
+    answers = classes ? content.classes.answers_among(*classes, path) : content.classes.answers();
   return {make_table({static_cast<int64_t>(content.inputs)}, std::move(content.features),
                      std::move(answers)),
           test_from};

@@ -2,6 +2,8 @@
 // clothing, 60,000 to train on and 10,000 to test on, as the Debian package
 // dataset-fashion-mnist installs them. One data set: samples 0 to 59,999 are the training file's,
 // the others the test file's.
+#include "data/fashion_mnist.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 
 #include "core/error.h"
 #include "data/idx.h"
-#include "data/readers.h"
+#include "data/prediction.h"
 
 namespace tutti {
 namespace {
@@ -63,16 +65,17 @@ Part read_part(const std::filesystem::path& directory, const std::string& prefix
 
 }  // namespace
 
-Scaling byte_scaling(const std::string& kind) {
-  if (kind == "fashion-mnist")
-    return {static_cast<float>(1 / (255 * kFashionDeviation)),
-            static_cast<float>(-kFashionMean / kFashionDeviation)};
-  if (kind == "cifar10") return cifar10_scaling();
-  return {1.0f / 255, 0};
+void FashionMnistData::visit(Visitor& v) {
+  v.field("path", path, "directory of its four files; empty: where the Debian package puts them");
 }
 
-std::vector<std::string> fashion_mnist_files(const std::string& directory) {
-  const std::string folder = directory.empty() ? kPackageDirectory : directory;
+Scaling FashionMnistData::byte_scaling() const {
+  return {static_cast<float>(1 / (255 * kFashionDeviation)),
+          static_cast<float>(-kFashionMean / kFashionDeviation)};
+}
+
+std::vector<std::string> FashionMnistData::folder_files() const {
+  const std::string folder = path.empty() ? kPackageDirectory : path;
   std::vector<std::string> files;
   for (const char* prefix : {"train", "t10k"})
     for (const char* what : {"images-idx3", "labels-idx1"})
@@ -80,8 +83,8 @@ std::vector<std::string> fashion_mnist_files(const std::string& directory) {
   return files;
 }
 
-Source read_fashion_mnist(const DataConfig& config) {
-  const std::string directory = config.path.empty() ? kPackageDirectory : config.path;
+Source FashionMnistData::read(uint64_t) const {
+  const std::string directory = path.empty() ? kPackageDirectory : path;
   Part train = read_part(directory, "train");
   const Part test = read_part(directory, "t10k");
   if (!std::equal(train.images.extents.begin() + 1, train.images.extents.end(),
@@ -99,8 +102,14 @@ Source read_fashion_mnist(const DataConfig& config) {
   answers.labels = std::move(train.labels);
   answers.names = kFashionNames;
   return {make_byte_table(idx_sample_shape(train.images), std::move(train.images.bytes),
-                          byte_scaling("fashion-mnist"), std::move(answers)),
+                          byte_scaling(), std::move(answers)),
           test_from};
+}
+
+PredictionData FashionMnistData::read_like(const DataDescription& trained_on,
+                                           const std::string& images,
+                                           const std::string& labels) const {
+  return read_images_like(trained_on, images, labels);
 }
 
 }  // namespace tutti

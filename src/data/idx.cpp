@@ -8,8 +8,9 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "data/common_keys.h"
 #include "data/input_file.h"
-#include "data/readers.h"
+#include "data/prediction.h"
 
 namespace tutti {
 namespace {
@@ -114,15 +115,46 @@ std::shared_ptr<const Dataset> make_idx_table(const std::string& path, IdxArray 
   return make_table(std::move(shape), std::move(features), std::move(answers));
 }
 
-Source read_idx(const DataConfig& config) {
-  if (config.labels_path.empty())
+PredictionData read_images_like(const DataDescription& trained_on, const std::string& path,
+                                const std::string& labels_path) {
+  IdxArray array = read_idx_array(path);
+  if (idx_sample_shape(array) != trained_on.sample_shape)
+    throw DataError(
+        fmt::format("{}: its samples have another shape than those that the model was "
+                    "trained on",
+                    path));
+  Answers answers = no_answers(trained_on, static_cast<size_t>(array.extents[0]));
+  if (!labels_path.empty()) {
+    answers.labels = read_idx_labels(labels_path, array.extents[0]);
+    for (const int32_t label : answers.labels)
+      if (label >= answers.classes)
+        throw DataError(
+            fmt::format("{}: label {} is not one of the {} classes that the model was "
+                        "trained on",
+                        labels_path, label, answers.classes));
+  }
+  return {make_idx_table(path, std::move(array), trained_on.bytes, std::move(answers)),
+          !labels_path.empty()};
+}
+
+void IdxData::visit(Visitor& v) {
+  visit_path(v, path);
+  v.field("labels_path", labels_path, "the file of labels");
+}
+
+Source IdxData::read(uint64_t) const {
+  if (labels_path.empty())
     throw ConfigError("task.data.labels_path",
                       "task.data.labels_path is missing: idx data needs the file of labels too");
-  IdxArray array = read_idx_array(config.path);
-  Answers answers = answers_from(read_idx_labels(config.labels_path, array.extents[0]));
+  IdxArray array = read_idx_array(path);
+  Answers answers = answers_from(read_idx_labels(labels_path, array.extents[0]));
   const size_t count = answers.size();
-  return {make_idx_table(config.path, std::move(array), byte_scaling("idx"), std::move(answers)),
-          count};
+  return {make_idx_table(path, std::move(array), byte_scaling(), std::move(answers)), count};
+}
+
+PredictionData IdxData::read_like(const DataDescription& trained_on, const std::string& images,
+                                  const std::string& labels) const {
+  return read_images_like(trained_on, images, labels);
 }
 
 }  // namespace tutti

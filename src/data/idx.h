@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/readers.h"
 #include "data/table.h"
 
 namespace tutti {
@@ -30,7 +31,22 @@ std::vector<int64_t> idx_sample_shape(const IdxArray& array);
 std::shared_ptr<const Dataset> make_idx_table(const std::string& path, IdxArray array,
                                               Scaling scaling, Answers answers);
 
-// How the bytes of this kind of data become features.
-Scaling byte_scaling(const std::string& kind);
+// Reads images to predict, of the shape of the training data. Without `labels_path` they have no
+// answers.
+PredictionData read_images_like(const DataDescription& trained_on, const std::string& path,
+                                const std::string& labels_path);
+
+// [task] data = { kind = "idx", ... }.
+struct IdxData : DataKind {
+  std::string path;
+  std::string labels_path;
+
+  void visit(Visitor& visitor) override;
+  std::vector<std::string*> paths() override { return {&path, &labels_path}; }
+  Scaling byte_scaling() const override { return {1.0f / 255, 0}; }
+  Source read(uint64_t seed) const override;
+  PredictionData read_like(const DataDescription& trained_on, const std::string& path,
+                           const std::string& labels_path) const override;
+};
 
 }  // namespace tutti

@@ -1,6 +1,8 @@
 // The text format of LIBSVM and LIBLINEAR: `label index:value ...` on each line, indices ascending
 // from 1, absent ones zero, the rest of a line after # ignored. The form in which logs of clicks
 // and other sparse data are passed around.
+#include "data/libsvm.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,8 +10,9 @@
 
 #include "core/error.h"
 #include "data/classes.h"
+#include "data/common_keys.h"
 #include "data/csv_rows.h"
-#include "data/readers.h"
+#include "data/prediction.h"
 #include "data/sparse_table.h"
 #include "data/text_lines.h"
 
@@ -76,7 +79,7 @@ void read_features(std::string_view rest, const TextLines& lines, LibsvmContent&
   }
 }
 
-void read_libsvm(const std::string& path, bool regression, LibsvmContent& content) {
+void read_rows(const std::string& path, bool regression, LibsvmContent& content) {
   TextLines lines(path);
   const size_t rows = content.rows.begins.size();
   for (std::string_view line; lines.next(line);) {
@@ -92,26 +95,54 @@ void read_libsvm(const std::string& path, bool regression, LibsvmContent& conten
 
 }  // namespace
 
-Source read_libsvm(const DataConfig& config, const ClassNames* classes) {
+void LibsvmData::visit(Visitor& v) {
+  visit_path(v, path);
+  visit_test_path(v, test_path);
+  v.field("keys", keys, {0, 9007199254740992},
+          "indices are keys of a sparse model, from 1 to this, whatever their gaps; 0: they number "
+          "features");
+  visit_regression(v, regression);
+  v.field("standardise", standardise,
+          "give each feature mean 0 and deviation 1, which makes sparse samples dense");
+}
+
+// Keys have no scales that could be compared: most of them are not there.
+FeatureKind LibsvmData::feature_kind() const {
+  if (standardise) return FeatureKind::kStandardised;
+  return keys > 0 ? FeatureKind::kFixed : FeatureKind::kNumbers;
+}
+
+Source LibsvmData::read(uint64_t) const { return read_among(nullptr); }
+
+// A file to predict need not contain every class and feature.
+PredictionData LibsvmData::read_like(const DataDescription& trained_on, const std::string& file,
+                                     const std::string&) const {
+  LibsvmData other = *this;
+  other.path = file;
+  other.test_path.clear();
+  other.keys = trained_on.sample_shape.at(0);
+  return {other.read_among(&trained_on.class_names).dataset, true};
+}
+
+Source LibsvmData::read_among(const ClassNames* classes) const {
   LibsvmContent content;
-  if (config.keys > 0) content.most = static_cast<double>(config.keys);
-  read_libsvm(config.path, config.regression, content);
+  if (keys > 0) content.most = static_cast<double>(keys);
+  read_rows(path, regression, content);
   const size_t test_from = content.rows.begins.size() - 1;
-  if (!config.test_path.empty()) read_libsvm(config.test_path, config.regression, content);
-  if (config.keys == 0 && content.width > kSurelyPlausible + content.rows.values.size())
+  if (!test_path.empty()) read_rows(test_path, regression, content);
+  if (keys == 0 && content.width > kSurelyPlausible + content.rows.values.size())
     throw DataError(
         fmt::format("{}index {} is larger than {} values in the file make plausible; correct it, "
                     "number the features without gaps, or set task.data.keys if they are keys of a "
                     "sparse model",
                     content.width_place, content.width, content.rows.values.size()));
   Answers answers;
-  if (config.regression)
+  if (regression)
     answers.targets = std::move(content.targets);
   else
-    answers =
-        classes ? content.classes.answers_among(*classes, config.path) : content.classes.answers();
+    answers = classes ? content.classes.answers_among(*classes, path) : content.classes.answers();
   const auto largest = static_cast<int64_t>(content.width);
-  const int64_t width = config.keys > 0 ? config.keys : std::max<int64_t>(1, largest);
+  const int64_t width = keys > 0 ? keys : std::max<int64_t>(1, largest);
   return {make_sparse_table(width, std::move(content.rows), std::move(answers)), test_from};
 }
 

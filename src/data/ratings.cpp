@@ -1,6 +1,8 @@
 // Ratings: `user item rating` on each line, by commas, semicolons, tabs, spaces or "::", the forms
 // in which MovieLens has come over the years; what follows (a time) and a first line of names are
 // skipped. A sample is the pair, as a sparse row with a one for its user and a one for its item.
+#include "data/ratings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +12,9 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "data/common_keys.h"
 #include "data/csv_rows.h"
-#include "data/readers.h"
+#include "data/prediction.h"
 #include "data/sparse_table.h"
 #include "data/text_lines.h"
 
@@ -84,16 +87,17 @@ void add_pair(uint64_t user, uint64_t item, SparseRows& rows) {
 
 }  // namespace
 
-Source read_ratings(const DataConfig& config) {
+void RatingsData::visit(Visitor& v) { visit_path(v, path); }
+
+Source RatingsData::read(uint64_t) const {
   Names users, items;
   SparseRows rows;
   Answers answers;
-  for_each_rating(config.path, false, [&](const Rating& rating, const TextLines&) {
+  for_each_rating(path, false, [&](const Rating& rating, const TextLines&) {
     add_pair(users.number_of(rating.user), items.number_of(rating.item), rows);
     answers.targets.push_back(static_cast<float>(*rating.value));
   });
-  if (answers.targets.empty())
-    throw DataError(fmt::format("{}: there are no ratings", config.path));
+  if (answers.targets.empty()) throw DataError(fmt::format("{}: there are no ratings", path));
   for (size_t i = 1; i < rows.columns.size(); i += 2) rows.columns[i] += users.size();
   const size_t count = answers.targets.size();
   std::vector<std::string> columns;
@@ -103,15 +107,17 @@ Source read_ratings(const DataConfig& config) {
   return {make_sparse_table(width, std::move(rows), std::move(answers), std::move(columns)), count};
 }
 
-std::shared_ptr<const Dataset> read_ratings_like(const DataConfig& config,
-                                                 const std::vector<std::string>& columns,
-                                                 bool& rated) {
+// With the users and items of the training data, which are its columns. The targets are 0 when no
+// line has a rating.
+PredictionData RatingsData::read_like(const DataDescription& trained_on, const std::string& file,
+                                      const std::string&) const {
+  const std::vector<std::string>& columns = trained_on.columns;
   std::unordered_map<std::string_view, uint64_t> numbers;
   for (const std::string& name : columns) numbers.emplace(name, numbers.size());
   SparseRows rows;
   Answers answers;
   size_t with_value = 0;
-  for_each_rating(config.path, true, [&](const Rating& rating, const TextLines& lines) {
+  for_each_rating(file, true, [&](const Rating& rating, const TextLines& lines) {
     const auto number_of = [&](const std::string& name) {
       const auto found = numbers.find(name);
       if (found != numbers.end()) return found->second;
@@ -123,15 +129,13 @@ std::shared_ptr<const Dataset> read_ratings_like(const DataConfig& config,
     answers.targets.push_back(static_cast<float>(rating.value.value_or(0)));
     if (rating.value) ++with_value;
   });
-  if (answers.targets.empty())
-    throw DataError(fmt::format("{}: there are no ratings", config.path));
+  if (answers.targets.empty()) throw DataError(fmt::format("{}: there are no ratings", file));
   if (with_value != 0 && with_value != answers.targets.size())
     throw DataError(fmt::format("{}: {} of {} lines have no rating; give one in each line, or none",
-                                config.path, answers.targets.size() - with_value,
-                                answers.targets.size()));
-  rated = with_value > 0;
-  return make_sparse_table(static_cast<int64_t>(columns.size()), std::move(rows),
-                           std::move(answers), columns);
+                                file, answers.targets.size() - with_value, answers.targets.size()));
+  return {make_sparse_table(static_cast<int64_t>(columns.size()), std::move(rows),
+                            std::move(answers), columns),
+          with_value > 0};
 }
 
 }  // namespace tutti

@@ -1,5 +1,7 @@
 // A time series in a CSV file, oldest row first: the last `context` rows of some columns predict
 // what one column is `horizon` rows later. Split by time: the model is tested on the future.
+#include "data/series.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,9 +10,10 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "data/common_keys.h"
 #include "data/csv_rows.h"
 #include "data/input_file.h"
-#include "data/readers.h"
+#include "data/prediction.h"
 
 namespace tutti {
 namespace {
@@ -74,7 +77,7 @@ size_t column_of(const std::string& name, const Row& header, const std::string& 
 }
 
 // Names separated by commas; empty: the column that is predicted.
-std::vector<size_t> columns_of(const DataConfig& config, const Row& header, size_t label) {
+std::vector<size_t> columns_of(const SeriesData& config, const Row& header, size_t label) {
   std::vector<size_t> columns;
   for (size_t begin = 0; begin < config.columns.size();) {
     const size_t end = std::min(config.columns.find(',', begin), config.columns.size());
@@ -101,33 +104,47 @@ float value_in(const Row& row, size_t column, const CsvRows& rows, const Row& he
 
 }  // namespace
 
-Source read_series(const DataConfig& config) {
-  if (config.label.empty())
+void SeriesData::visit(Visitor& v) {
+  visit_path(v, path);
+  v.field("label", label, "column to predict, by name");
+  v.field("columns", columns, "columns that predict, names with commas; empty: the label's");
+  v.field("horizon", horizon, {1, 1 << 20}, "how many rows ahead the prediction is");
+  visit_standardise(v, standardise);
+  v.field("context", context, {1, 4096}, "how many rows predict");
+}
+
+PredictionData SeriesData::read_like(const DataDescription&, const std::string& file,
+                                     const std::string&) const {
+  SeriesData other = *this;
+  other.path = file;
+  return {other.read(0).dataset, true};
+}
+
+Source SeriesData::read(uint64_t) const {
+  if (label.empty())
     throw ConfigError("task.data.label",
                       "task.data.label is missing: it names the column of a series to predict");
-  CsvRows rows(config.path, InputFile(config.path).read_rest());
+  CsvRows rows(path, InputFile(path).read_rest());
   Row header, row;
-  if (!rows.next(header)) throw DataError(fmt::format("{}: there are no rows", config.path));
-  const size_t label = column_of(config.label, header, config.path, "task.data.label");
-  const std::vector<size_t> columns = columns_of(config, header, label);
+  if (!rows.next(header)) throw DataError(fmt::format("{}: there are no rows", path));
+  const size_t answer = column_of(label, header, path, "task.data.label");
+  const std::vector<size_t> fields = columns_of(*this, header, answer);
   std::vector<float> values, targets;
   while (rows.next(row)) {
     if (row.size() != header.size())
-      throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected",
-                                  config.path, rows.line(), row.size(), header.size()));
-    for (size_t column : columns)
-      values.push_back(value_in(row, column, rows, header, config.path));
-    targets.push_back(value_in(row, label, rows, header, config.path));
+      throw DataError(fmt::format("{}, line {}: there are {} fields where {} are expected", path,
+                                  rows.line(), row.size(), header.size()));
+    for (size_t column : fields) values.push_back(value_in(row, column, rows, header, path));
+    targets.push_back(value_in(row, answer, rows, header, path));
   }
-  const auto context = static_cast<size_t>(config.context);
-  const auto horizon = static_cast<size_t>(config.horizon);
-  if (targets.size() < context + horizon)
+  const auto before = static_cast<size_t>(context), ahead = static_cast<size_t>(horizon);
+  if (targets.size() < before + ahead)
     throw DataError(
         fmt::format("{}: {} rows are too few for a context of {} and a horizon of {}; "
                     "lower task.data.context",
-                    config.path, targets.size(), context, horizon));
+                    path, targets.size(), before, ahead));
   const auto series =
-      std::make_shared<Series>(std::move(values), std::move(targets), context, horizon);
+      std::make_shared<Series>(std::move(values), std::move(targets), before, ahead);
   return {series, series->size(), true};
 }
 

@@ -1,7 +1,10 @@
 // Plain text, character by character: the `context` bytes before a position, one-hot, predict the
 // byte at it. The vocabulary is the distinct bytes of the file in ascending order.
+#include "data/text.h"
+
 #include "core/error.h"
-#include "data/readers.h"
+#include "data/common_keys.h"
+#include "data/prediction.h"
 #include "data/vocabulary.h"
 
 namespace tutti {
@@ -47,16 +50,22 @@ class Text : public Dataset {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> read_text_like(const DataConfig& config,
-                                              const std::vector<std::string>& names) {
-  return std::make_shared<Text>(read_coded_text_like(config, names),
-                                static_cast<size_t>(config.context));
+void TextData::visit(Visitor& v) {
+  visit_path(v, path);
+  v.field("context", context, {1, 4096}, "how many characters predict the next");
 }
 
-Source read_text(const DataConfig& config) {
+Source TextData::read(uint64_t) const {
   const auto text =
-      std::make_shared<Text>(read_coded_text(config), static_cast<size_t>(config.context));
+      std::make_shared<Text>(read_coded_text(path, context), static_cast<size_t>(context));
   return {text, text->size(), true};
+}
+
+PredictionData TextData::read_like(const DataDescription& trained_on, const std::string& file,
+                                  const std::string&) const {
+  return {std::make_shared<Text>(read_coded_text_like(file, context, trained_on.class_names),
+                                static_cast<size_t>(context)),
+          true};
 }
 
 }  // namespace tutti

@@ -1,7 +1,10 @@
 // Plain text as sequences: a sample is `context` characters in a row, as codes, and its answers are
 // the characters that follow each of them. Samples do not overlap.
+#include "data/tokens.h"
+
 #include "core/error.h"
-#include "data/readers.h"
+#include "data/common_keys.h"
+#include "data/prediction.h"
 #include "data/vocabulary.h"
 
 namespace tutti {
@@ -47,16 +50,22 @@ class Tokens : public Dataset {
 
 }  // namespace
 
-Source read_tokens(const DataConfig& config) {
+void TokensData::visit(Visitor& v) {
+  visit_path(v, path);
+  v.field("context", context, {2, 4096}, "how many characters a sample has");
+}
+
+Source TokensData::read(uint64_t) const {
   const auto tokens =
-      std::make_shared<Tokens>(read_coded_text(config), static_cast<size_t>(config.context));
+      std::make_shared<Tokens>(read_coded_text(path, context), static_cast<size_t>(context));
   return {tokens, tokens->size(), true};
 }
 
-std::shared_ptr<const Dataset> read_tokens_like(const DataConfig& config,
-                                                const std::vector<std::string>& names) {
-  return std::make_shared<Tokens>(read_coded_text_like(config, names),
-                                  static_cast<size_t>(config.context));
+PredictionData TokensData::read_like(const DataDescription& trained_on, const std::string& file,
+                                  const std::string&) const {
+  return {std::make_shared<Tokens>(read_coded_text_like(file, context, trained_on.class_names),
+                                static_cast<size_t>(context)),
+          true};
 }
 
 }  // namespace tutti

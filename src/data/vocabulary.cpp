@@ -15,16 +15,16 @@ std::string name_of(uint8_t byte) {
   return fmt::format("\\x{:02x}", byte);
 }
 
-std::vector<uint8_t> read_long_enough(const DataConfig& config) {
-  std::vector<uint8_t> content = InputFile(config.path).read_rest();
-  if (content.size() <= static_cast<size_t>(config.context) + 2)
+std::vector<uint8_t> read_long_enough(const std::string& path, int64_t context) {
+  std::vector<uint8_t> content = InputFile(path).read_rest();
+  if (content.size() <= static_cast<size_t>(context) + 2)
     throw DataError(
         fmt::format("{}: {} characters are too few for a context of {}; lower "
                     "task.data.context or give a longer text",
-                    config.path, content.size(), config.context));
+                    path, content.size(), context));
   if (content.size() > UINT32_MAX)
     throw DataError(
-        fmt::format("{}: texts of 4 GiB and more are not supported; split the file", config.path));
+        fmt::format("{}: texts of 4 GiB and more are not supported; split the file", path));
   return content;
 }
 
@@ -37,8 +37,9 @@ std::vector<std::string> character_names(const std::vector<uint8_t>& vocabulary)
   return names;
 }
 
-CodedText read_coded_text_like(const DataConfig& config, const std::vector<std::string>& names) {
-  CodedText text{read_long_enough(config), {}};
+CodedText read_coded_text_like(const std::string& path, int64_t context,
+                               const std::vector<std::string>& names) {
+  CodedText text{read_long_enough(path, context), {}};
   std::array<int, 256> code{};
   code.fill(-1);
   for (size_t byte = 0; byte < code.size(); ++byte)
@@ -52,14 +53,14 @@ CodedText read_coded_text_like(const DataConfig& config, const std::vector<std::
       throw DataError(
           fmt::format("{}: the character {} did not occur in the text that the model "
                       "was trained on",
-                      config.path, name_of(byte)));
+                      path, name_of(byte)));
     byte = static_cast<uint8_t>(code[byte]);
   }
   return text;
 }
 
-CodedText read_coded_text(const DataConfig& config) {
-  CodedText text{read_long_enough(config), {}};
+CodedText read_coded_text(const std::string& path, int64_t context) {
+  CodedText text{read_long_enough(path, context), {}};
   std::array<bool, 256> seen{};
   for (const uint8_t byte : text.codes) seen[byte] = true;
   std::array<uint8_t, 256> code{};

@@ -1,10 +1,9 @@
 // The distinct bytes of a text, in ascending order, as codes 0, 1, ...
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
-
-#include "data/dataset.h"
 
 namespace tutti {
 
@@ -14,9 +13,10 @@ struct CodedText {
 };
 
 // Throws DataError when the file is too short for task.data.context, or too long.
-CodedText read_coded_text(const DataConfig& config);
+CodedText read_coded_text(const std::string& path, int64_t context);
 // In the vocabulary (class names) of another text. Throws DataError for a character that it lacks.
-CodedText read_coded_text_like(const DataConfig& config, const std::vector<std::string>& names);
+CodedText read_coded_text_like(const std::string& path, int64_t context,
+                               const std::vector<std::string>& names);
 
 // Printable characters as themselves, others as \xNN.
 std::vector<std::string> character_names(const std::vector<uint8_t>& vocabulary);

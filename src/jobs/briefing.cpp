@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -15,18 +14,6 @@ namespace tutti {
 namespace {
 
 using nlohmann::json;
-
-void move_data(DataConfig& data, const std::string& data_dir) {
-  for (std::string* path : {&data.path, &data.labels_path, &data.test_path}) {
-    if (path->empty() && data.kind != "fashion-mnist") continue;
-    const bool folder = data.kind == "fashion-mnist";
-    *path =
-        folder
-            ? data_dir
-            : (std::filesystem::path(data_dir) / std::filesystem::path(*path).filename()).string();
-    if (folder) return;
-  }
-}
 
 }  // namespace
 
@@ -54,7 +41,7 @@ Briefing read_briefing(const std::string& text, const std::string& data_dir) {
                                       "version on every machine",
                                       version, own));
   Briefing briefing{parse_job(job, "the launcher's job"), data, plan};
-  if (!data_dir.empty()) move_data(briefing.job.task.data, data_dir);
+  if (!data_dir.empty()) move_to(briefing.job.task.data, data_dir);
   return briefing;
 }
 

@@ -137,7 +137,7 @@ RunData run_data(const Job& job, const Resolved& resolved, const std::string& ta
   const json identity = json::parse(task);
   const Dataset& dataset = *resolved.data.dataset;
   // For synthetic data the identity holds the settings, not a fingerprint of the samples.
-  const bool synthetic = job.task.data.kind.starts_with("synthetic-");
+  const bool synthetic = job.task.data.source.entry().generated;
   return {.description = describe(job.task.data, dataset),
           .metric = identity.at("metric"),
           .contents = synthetic ? contents_fingerprint(dataset) : std::string(identity.at("data")),
@@ -183,7 +183,7 @@ void require_same_data(const RunData& trained_on, const Job& job, const Data& da
   const bool other_samples = contents_fingerprint(*data.dataset) != trained_on.contents;
   if (!other_samples && split_fingerprint(data.splits) == trained_on.split) return;
   const std::vector<std::string> files = data_files(job.task.data, job.base_dir);
-  const std::string what = files.empty() ? "task.data = " + job.task.data.kind
+  const std::string what = files.empty() ? fmt::format("task.data = {}", job.task.data.kind())
                                          : fmt::format("{}", fmt::join(files, ", "));
   throw DataError(fmt::format(
       "{}: {} that the run was trained on, so its test samples are not there; put the data of the "

@@ -36,14 +36,14 @@ void validate_rows(const Job& job, const Plan& plan) {
         fmt::format("strategy.kind = \"{}\" keeps all {} parameters of task.model = "
                     "\"{}\" in one memory, more than {}; use parameter_server, whose "
                     "workers hold the rows of their batch",
-                    job.strategy_kind, architecture.parameter_count, job.task.model.kind, most));
+                    job.strategy_kind, architecture.parameter_count, job.task.model.kind(), most));
   throw ConfigError(
       "strategy.kind",
       fmt::format("strategy.kind = \"{}\" moves all {} parameters of task.model = "
                   "\"{}\" at every step, more than {} make sense; use "
                   "parameter_server or hogwild, which move the rows that a batch "
                   "touches",
-                  job.strategy_kind, architecture.parameter_count, job.task.model.kind, most));
+                  job.strategy_kind, architecture.parameter_count, job.task.model.kind(), most));
 }
 
 // Writes what the planner decided into the settings. Copies of the job may share the strategy, so

@@ -28,8 +28,8 @@ std::string table_of(const Job& job, const std::string& name) {
 }
 
 std::string data_of(const Job& job, const Data& data) {
-  return job.task.data.kind.starts_with("synthetic-") ? text_fingerprint(table_of(job, "task.data"))
-                                                      : contents_fingerprint(*data.dataset);
+  return job.task.data.source.entry().generated ? text_fingerprint(table_of(job, "task.data"))
+                                                : contents_fingerprint(*data.dataset);
 }
 
 }  // namespace

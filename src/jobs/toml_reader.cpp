@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "data/paths.h"
 #include "jobs/job.h"
 #include "jobs/run_folder.h"
 #include "jobs/toml_fields.h"
@@ -132,13 +131,6 @@ void apply_override(toml::table& root, const std::string& text, TomlOrigin& orig
   });
 }
 
-// The resolved job must mean the same wherever it is kept.
-void resolve_paths(Job& job) {
-  DataConfig& data = job.task.data;
-  for (std::string* path : {&data.path, &data.labels_path, &data.test_path})
-    *path = complete_path(*path, job.base_dir);
-}
-
 // A copy that shares nothing with `job`; strategies are copied by their settings.
 Job copy_of(const Job& job) {
   Job copy = job;
@@ -162,7 +154,8 @@ void read_over(Job& job, TomlReader& reader, const TomlOrigin& origin, const std
     throw ConfigError(error.key(),
                       placed(origin.places, prefix + error.key(), error.key(), error.what()));
   }
-  resolve_paths(job);
+  // The resolved job must mean the same wherever it is kept.
+  complete_paths(job.task.data, job.base_dir);
 }
 
 // Who names no number of workers gets as many as the strategy is for: one alone, or the default.

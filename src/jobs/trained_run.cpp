@@ -85,7 +85,7 @@ Architecture architecture_of(const TrainedRun& run) {
     throw DataError(
         fmt::format("{}: model {} makes {} predictions for a sample, but the data has "
                     "{} answers; job.toml and data.json are not of one run",
-                    run.folder, model.kind, result.positions, run.data.answers_per_sample));
+                    run.folder, model.kind(), result.positions, run.data.answers_per_sample));
   return result;
 }
 
@@ -154,11 +154,11 @@ TrainedRun read_trained_run(const std::string& folder, Job job) {
     describe_by_training_data(run);
   } else {
     run.data = run.stored->description;
-    if (run.data.kind != run.job.task.data.kind)
+    if (run.data.kind != run.job.task.data.kind())
       throw DataError(
           fmt::format("{}: is of data of kind {}, but job.toml has {}; they are not of "
                       "one run",
-                      data_file_of(folder), run.data.kind, run.job.task.data.kind));
+                      data_file_of(folder), run.data.kind, run.job.task.data.kind()));
   }
   run.architecture = architecture_of(run);
   read_parameters(run);

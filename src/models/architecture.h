@@ -5,46 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/range.h"
-#include "core/schema.h"
 
 namespace tutti {
-
-class Dataset;
-
-// [task] model = "lenet", or a table with a kind and these settings.
-struct ModelConfig {
-  std::string kind = "lenet";
-  // lenet: of the two convolutions; resnet20: of the stages. Empty: [20, 50], [16, 32, 64].
-  std::vector<int64_t> channels = {};
-  std::vector<int64_t> hidden = {};  // lenet and mlp: affine layers; empty: [500], [128] of mlp
-  double dropout = -1;               // -1: 0.5 of lenet, 0 of mlp and transformer
-  double l2 = 0;                     // linear, logistic, sparse_logistic, factorization: l2/2 *
-                                     // |weights|^2 in each loss; sparse: of the rows it touches
-  double l1 = 0;                     // linear: l1 * |weights|_1 in each loss
-  int64_t blocks = 3;                // resnet20: in each stage
-  std::string norm = "group";        // resnet20: group | batch
-  int64_t groups = 8;                // resnet20, group norm: of channels normalised together
-  int64_t ghost_batch = 16;          // resnet20, batch norm: samples normalised together
-  int64_t width = 64;                // transformer: of what stands for a character
-  int64_t depth = 2;                 // transformer: blocks of attention and affine layers
-  int64_t heads = 4;                 // transformer: of each attention
-  int64_t rank = 7;                  // factorization: factors of a row, besides its bias
-};
-
-// The keys that the kind uses, `kind` excepted. Shows the defaults of the kind where none are set.
-void visit(Visitor& visitor, ModelConfig& config);
-
-struct ModelEntry {
-  std::string_view name;
-  std::string_view summary;
-};
-const std::vector<ModelEntry>& model_catalog();
 
 // Which values of a whole parameter a shard has: parts of one dimension, one after the other.
 struct Slice {
@@ -177,19 +143,5 @@ struct Architecture {
 // The ranges in which Model::gradient reports gradients, in that order: one for each layer with
 // parameters, last layers first.
 std::vector<Range> ready_ranges(const Architecture& architecture);
-
-// Throws ConfigError when the model cannot take such samples.
-Architecture make_architecture(const ModelConfig& config, const std::vector<int64_t>& sample_shape,
-                               int64_t classes);
-// Models whose parameters are rows that a batch touches few of, by their name.
-bool is_sparse(const ModelConfig& config);
-// Models in which samples of a batch influence one another.
-bool normalises_batches(const ModelConfig& config);
-// The data as the model takes it: with its rows kept sparse for a sparse one. Throws ConfigError
-// when they are dense.
-std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
-                                           std::shared_ptr<const Dataset> dataset);
-// The same for a data set; also refuses models that predict more or less often than it has answers.
-Architecture make_architecture(const ModelConfig& config, const Dataset& dataset);
 
 }  // namespace tutti

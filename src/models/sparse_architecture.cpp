@@ -6,19 +6,27 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "models/kinds.h"
+#include "data/dataset.h"
+#include "models/common_keys.h"
+#include "models/sparse_kinds.h"
 #include "models/sparse_model.h"
 
 namespace tutti {
 namespace {
 
 constexpr double kFactorDeviation = 0.1;
+constexpr Bounds kRank{1, 1023};
 
-Architecture rows_of(std::string kind, const ModelConfig& config, int64_t features, int64_t width) {
+void visit_l2_of_rows(Visitor& v, double& l2) {
+  v.field("l2", l2, kNotNegative,
+          "adds l2/2 * |weights|^2 to the loss of each sample, of the rows that it touches");
+}
+
+Architecture rows_of(std::string kind, double l2, int64_t features, int64_t width) {
   Architecture result;
   result.kind = std::move(kind);
   result.input = {features};
-  result.l2 = config.l2;
+  result.l2 = l2;
   result.row_width = static_cast<size_t>(width);
   result.values_per_sample = static_cast<double>(features);
   result.parameter_count = static_cast<size_t>(features + 1) * result.row_width;
@@ -43,10 +51,6 @@ int64_t features_of(const std::vector<int64_t>& shape, const std::string& kind) 
 
 }  // namespace
 
-bool is_sparse(const ModelConfig& config) {
-  return config.kind == "sparse_logistic" || config.kind == "factorization";
-}
-
 std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
                                            std::shared_ptr<const Dataset> dataset) {
   if (!is_sparse(config)) {
@@ -55,7 +59,7 @@ std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
       throw ConfigError("task.data.keys",
                         fmt::format("model {} takes dense samples, which with task.data.keys = {} "
                                     "no memory holds; use sparse_logistic or factorization",
-                                    config.kind, dataset->sample_shape()[0]));
+                                    config.kind(), dataset->sample_shape()[0]));
     return dataset;
   }
   if (auto sparse = dataset->with_sparse_rows()) return sparse;
@@ -63,38 +67,45 @@ std::shared_ptr<const Dataset> dataset_for(const ModelConfig& config,
                     fmt::format("model {} takes sparse rows: data of kind libsvm (without "
                                 "standardise, which fills them), ratings or synthetic-ratings; "
                                 "for other data use logistic or linear",
-                                config.kind));
+                                config.kind()));
 }
 
-Architecture make_sparse_logistic(const ModelConfig& config, const std::vector<int64_t>& shape,
-                                  int64_t classes) {
+void SparseLogisticModel::visit(Visitor& v) { visit_l2_of_rows(v, l2); }
+
+Architecture SparseLogisticModel::make(const std::vector<int64_t>& shape, int64_t classes) const {
+  require_within("task.model.l2", l2, kNotNegative);
   if (classes == 0)
     throw ConfigError("task.model",
                       "model sparse_logistic predicts a class, but the data has numbers to "
                       "predict; use factorization, linear or mlp");
   const int64_t features = features_of(shape, "sparse_logistic");
-  Architecture result = rows_of("sparse_logistic", config, features, classes);
+  Architecture result = rows_of("sparse_logistic", l2, features, classes);
   result.outputs = classes;
   result.layers[0].output = {classes};
   result.layers[0].flops = 2.0 * static_cast<double>(features) * static_cast<double>(classes);
   return result;
 }
 
-Architecture make_factorization(const ModelConfig& config, const std::vector<int64_t>& shape,
-                                int64_t classes) {
+void FactorizationModel::visit(Visitor& v) {
+  v.field("rank", rank, kRank, "factors of each row, besides its bias");
+  visit_l2_of_rows(v, l2);
+}
+
+Architecture FactorizationModel::make(const std::vector<int64_t>& shape, int64_t classes) const {
+  require_within("task.model.l2", l2, kNotNegative);
+  require_within("task.model.rank", rank, kRank);
   if (classes != 0)
     throw ConfigError("task.model",
                       fmt::format("model factorization predicts a number, but the data has {} "
                                   "classes; use sparse_logistic, or task.data.regression = true",
                                   classes));
   const int64_t features = features_of(shape, "factorization");
-  Architecture result = rows_of("factorization", config, features, config.rank + 1);
+  Architecture result = rows_of("factorization", l2, features, rank + 1);
   result.parameters[0].init_deviation = kFactorDeviation;
   result.outputs = 1;
   result.classification = false;
   result.layers[0].output = {1};
-  result.layers[0].flops =
-      static_cast<double>(features) * (2.0 + 4.0 * static_cast<double>(config.rank));
+  result.layers[0].flops = static_cast<double>(features) * (2.0 + 4.0 * static_cast<double>(rank));
   return result;
 }
 

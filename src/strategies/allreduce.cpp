@@ -165,14 +165,14 @@ class AllReduceStrategy : public Strategy {
 
  private:
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
-    if (config_.balance && task.partition != "global")
+    if (config_.balance && task.partition != Partition::kGlobal)
       throw ConfigError(
           "strategy.balance",
           fmt::format(
               "strategy.balance deals out each batch anew, but with task.partition = \"{}\" "
               "a worker has samples of its own; set task.partition = \"global\", or "
               "strategy.balance = false",
-              task.partition));
+              word_of(task.partition)));
     if (config_.topology == "hierarchical" && cluster.racks < 2)
       throw ConfigError("strategy.topology",
                         "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "

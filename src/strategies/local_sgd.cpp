@@ -20,8 +20,8 @@ namespace {
 // With these settings local SGD is mini-batch SGD, and averages gradients instead of parameters:
 // the same for linear optimizers, and for the others their state stays the same everywhere.
 bool is_synchronous(const LocalSgdConfig& c) {
-  return c.sync_every == 1 && c.outer.kind == OuterKind::kSgd && c.outer.lr == 1 && c.fragments == 1 &&
-         c.mixing == 0;
+  return c.sync_every == 1 && c.outer.kind == OuterKind::kSgd && c.outer.lr == 1 &&
+         c.fragments == 1 && c.mixing == 0;
 }
 
 OptimizerConfig optimizer_of(const OuterConfig& outer) {

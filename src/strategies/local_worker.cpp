@@ -24,8 +24,9 @@ void LocalWorker::turn_to(int64_t epoch) {
 
 std::span<const uint32_t> LocalWorker::samples_of(const Place& place) {
   turn_to(place.epoch);
-  return context_.task.partition == "global" ? batches_.lane(place.step, place.part, place.parts)
-                                             : batches_.share(place.step, place.part);
+  return context_.task.partition == Partition::kGlobal
+             ? batches_.lane(place.step, place.part, place.parts)
+             : batches_.share(place.step, place.part);
 }
 
 std::span<const uint32_t> LocalWorker::lane_of(const Place& place, size_t lane) {

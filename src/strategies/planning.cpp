@@ -60,11 +60,11 @@ void check_target(const PlanInput& input) {
 void check_deterministic(const PlanInput& input, int64_t parts) {
   const TaskConfig& task = input.task;
   if (!task.deterministic) return;
-  if (task.partition != "global")
+  if (task.partition != Partition::kGlobal)
     throw ConfigError("task.partition",
                       fmt::format("task.deterministic = true needs task.partition = \"global\": "
                                   "with \"{}\" the samples of a batch depend on the workers",
-                                  task.partition));
+                                  word_of(task.partition)));
   if (most_threads(input.cluster) != 1)
     throw ConfigError(
         input.cluster.thread_counts.empty() ? "cluster.threads" : "cluster.thread_counts",

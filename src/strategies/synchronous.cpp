@@ -115,7 +115,7 @@ class Trainer : public StepTaker {
 std::string synchronous_class(const TaskConfig& task) {
   // Which samples are normalised together may depend on the shares; lanes do not.
   if (normalises_batches(task.model) && !task.deterministic) return "";
-  return task.partition == "global" ? "synchronous" : "";
+  return task.partition == Partition::kGlobal ? "synchronous" : "";
 }
 
 void train_synchronously(Context& context, GradientExchange& exchange, bool balance) {

@@ -6,24 +6,22 @@
 #include "collectives/exact_sum.h"
 
 namespace tutti {
-namespace {
-
-template <class Catalog>
-std::vector<std::string_view> names(const Catalog& catalog) {
-  std::vector<std::string_view> result;
-  result.reserve(catalog.size());
-  for (const auto& entry : catalog) result.push_back(entry.name);
-  return result;
-}
-
-}  // namespace
 
 void visit(Visitor& v, TaskConfig& c) {
+  std::string data(c.data.kind()), model(c.model.kind());
   v.component(
-      "data", c.data.kind, names(data_catalog()), [&](Visitor& inner) { visit(inner, c.data); },
+      "data", data, names_of(data_catalog()),
+      [&](Visitor& inner) {
+        c.data.source.become(data_entry(data));
+        visit(inner, c.data);
+      },
       "what to learn from");
   v.component(
-      "model", c.model.kind, names(model_catalog()), [&](Visitor& inner) { visit(inner, c.model); },
+      "model", model, names_of(model_catalog()),
+      [&](Visitor& inner) {
+        c.model.design.become(model_entry(model));
+        visit(inner, c.model);
+      },
       "what to train");
   v.field("global_batch", c.global_batch, kAtLeastOne, "samples per step over all workers");
   v.field("epochs", c.epochs, {1, 1e6}, "passes over the training samples");
@@ -37,9 +35,9 @@ void visit(Visitor& v, TaskConfig& c) {
   v.field("seed", seed, kNotNegative,
           "decides initial values, order of samples, dropout and faults");
   c.seed = static_cast<uint64_t>(seed);
-  v.choice("partition", c.partition, {"global", "disjoint", "reshuffle"},
-           "how samples are dealt to workers: from one shared order, in fixed shares, or in shares "
-           "that change every epoch");
+  choice(v, "partition", c.partition,
+         "how samples are dealt to workers: from one shared order, in fixed shares, or in shares "
+         "that change every epoch");
   v.field("deterministic", c.deterministic,
           "bitwise the same result for every topology, fabric and number of workers");
   v.field("lanes", c.lanes, {1, static_cast<double>(kMaxExactTerms)},

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "core/schema.h"
-#include "data/dataset.h"
-#include "models/architecture.h"
+#include "data/batches.h"
+#include "data/data_config.h"
+#include "models/model_config.h"
 
 namespace tutti {
 
@@ -22,7 +23,7 @@ struct TaskConfig {
   bool stop_at_target = false;
   double eval_every = 1;  // epochs between measurements of quality
   uint64_t seed = 1;
-  std::string partition = "global";  // global | disjoint | reshuffle
+  Partition partition = Partition::kGlobal;  // how samples are dealt to workers
   bool deterministic = false;  // bitwise the same result on any number of workers and any fabric
   int64_t lanes = 16;          // deterministic: into how many parts a global batch is cut
 };

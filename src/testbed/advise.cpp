@@ -53,8 +53,8 @@ json describe(const Job& job, const Resolved& task) {
   const ClusterConfig& cluster = job.cluster;
   return {{"task",
            {{"name", job.name},
-            {"data", job.task.data.kind},
-            {"model", job.task.model.kind},
+            {"data", job.task.data.kind()},
+            {"model", job.task.model.kind()},
             {"target", job.task.target},
             {"metric", task.architecture.classification ? "accuracy" : "mse"},
             {"global_batch", job.task.global_batch},

@@ -171,8 +171,8 @@ std::string difference_of_tasks(const RunFiles& here, const RunFiles& there) {
   if (ours.is_object() && theirs.is_object()) return task_difference(ours, theirs);
   const auto settings = [](const RunFiles& run) {
     const TaskConfig& task = run.job.task;
-    return fmt::format("data {} {} limit {}, model {}, batch {}, target {}", task.data.kind,
-                       task.data.path, task.data.limit, task.model.kind, task.global_batch,
+    return fmt::format("data {} {} limit {}, model {}, batch {}, target {}", task.data.kind(),
+                       path_of(task.data), task.data.limit, task.model.kind(), task.global_batch,
                        task.target);
   };
   return settings(here) == settings(there)
@@ -248,11 +248,11 @@ json summarise(const std::string& name, Job& job, const std::vector<Contender>& 
           {"kind", "comparison"},
           {"name", name},
           {"created", now_utc()},
-          {"title",
-           fmt::format("{}: {} by {} on {}", name, task.data.kind, task.model.kind, description)},
+          {"title", fmt::format("{}: {} by {} on {}", name, task.data.kind(), task.model.kind(),
+                                description)},
           {"task",
-           {{"data", task.data.kind},
-            {"model", task.model.kind},
+           {{"data", task.data.kind()},
+            {"model", task.model.kind()},
             {"global_batch", task.global_batch},
             {"epochs", task.epochs},
             {"target", task.target > 0 ? json(task.target) : json()},

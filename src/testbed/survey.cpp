@@ -82,8 +82,8 @@ json survey_task(const std::string& task, const SurveyOptions& options, const st
   Job job = load_job(find_recipe("tasks", task), {});
   job.cluster = load_cluster(options.cluster);
   json entry = {{"name", job.name},
-                {"data", job.task.data.kind},
-                {"model", job.task.model.kind},
+                {"data", job.task.data.kind()},
+                {"model", job.task.model.kind()},
                 {"target", job.task.target},
                 {"folder", job.name}};
   for (const ReferenceTask& known : reference_tasks())

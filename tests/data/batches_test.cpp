@@ -31,7 +31,8 @@ std::vector<uint32_t> copy(std::span<const uint32_t> values) {
   return {values.begin(), values.end()};
 }
 
-const char* const kPartitions[] = {"global", "disjoint", "reshuffle"};
+constexpr Partition kPartitions[] = {Partition::kGlobal, Partition::kDisjoint,
+                                     Partition::kReshuffle};
 
 void for_every_size(const std::function<void(size_t, int64_t, int64_t)>& check) {
   for (const size_t size : {1u, 2u, 5u, 16u, 97u, 128u})
@@ -40,7 +41,7 @@ void for_every_size(const std::function<void(size_t, int64_t, int64_t)>& check) 
 }
 
 TEST(Batches, EverySampleComesExactlyOncePerEpochInEveryPartition) {
-  for (const char* partition : kPartitions)
+  for (const Partition partition : kPartitions)
     for_every_size([&](size_t size, int64_t workers, int64_t batch) {
       const std::vector<uint32_t> train = train_of(size);
       Batches batches(train, partition, workers, 7);
@@ -52,13 +53,13 @@ TEST(Batches, EverySampleComesExactlyOncePerEpochInEveryPartition) {
             const auto share = batches.share(step, worker);
             seen.insert(seen.end(), share.begin(), share.end());
           }
-        ASSERT_EQ(sorted(seen), train) << partition << ' ' << workers << " x " << batch;
+        ASSERT_EQ(sorted(seen), train) << word_of(partition) << ' ' << workers << " x " << batch;
       }
     });
 }
 
 TEST(Batches, SharesConcatenateToTheGlobalBatchAndAddUpToItsCount) {
-  for (const char* partition : kPartitions)
+  for (const Partition partition : kPartitions)
     for_every_size([&](size_t size, int64_t workers, int64_t batch) {
       Batches batches(train_of(size), partition, workers, 7);
       batches.begin_epoch(2, batch);
@@ -77,16 +78,16 @@ TEST(Batches, SharesConcatenateToTheGlobalBatchAndAddUpToItsCount) {
         ASSERT_EQ(batches.count(step), static_cast<int64_t>(all.size()));
         // Every batch is full but the last, and nobody does much more than another.
         ASSERT_EQ(batches.count(step), step < whole ? batch : static_cast<int64_t>(size) % batch);
-        ASSERT_LE(most - least, 1u) << partition;
+        ASSERT_LE(most - least, 1u) << word_of(partition);
       }
     });
 }
 
 TEST(Batches, GlobalBatchesDoNotDependOnTheWorkers) {
   const std::vector<uint32_t> train = train_of(101);
-  Batches alone(train, "global", 1, 7);
+  Batches alone(train, Partition::kGlobal, 1, 7);
   for (const int64_t workers : {2, 3, 8, 200}) {
-    Batches many(train, "global", workers, 7);
+    Batches many(train, Partition::kGlobal, workers, 7);
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
       alone.begin_epoch(epoch, 16);
       many.begin_epoch(epoch, 16);
@@ -99,7 +100,7 @@ TEST(Batches, GlobalBatchesDoNotDependOnTheWorkers) {
 TEST(Batches, LanesPartitionTheBatchAndDoNotDependOnTheWorkers) {
   const std::vector<uint32_t> train = train_of(101);
   for (const int64_t lanes : {1, 4, 16, 40}) {
-    Batches alone(train, "global", 1, 7), many(train, "global", 5, 7);
+    Batches alone(train, Partition::kGlobal, 1, 7), many(train, Partition::kGlobal, 5, 7);
     alone.begin_epoch(0, 30);
     many.begin_epoch(0, 30);
     for (int64_t step = 0; step < alone.steps(); ++step) {
@@ -115,7 +116,7 @@ TEST(Batches, LanesPartitionTheBatchAndDoNotDependOnTheWorkers) {
 }
 
 TEST(Batches, LanesExistForGlobalBatchesOnly) {
-  Batches batches(train_of(10), "disjoint", 2, 7);
+  Batches batches(train_of(10), Partition::kDisjoint, 2, 7);
   batches.begin_epoch(0, 4);
   EXPECT_THROW(batches.lane(0, 0, 2), std::logic_error);
 }
@@ -129,7 +130,7 @@ std::set<uint32_t> samples_of(Batches& batches, int64_t epoch, int64_t batch, in
 }
 
 TEST(Batches, ADisjointWorkerKeepsItsShareAlsoWhenTheBatchGrows) {
-  Batches batches(train_of(100), "disjoint", 3, 7);
+  Batches batches(train_of(100), Partition::kDisjoint, 3, 7);
   for (int64_t worker = 0; worker < 3; ++worker) {
     const auto first = samples_of(batches, 0, 10, worker);
     EXPECT_EQ(samples_of(batches, 1, 10, worker), first);
@@ -138,12 +139,12 @@ TEST(Batches, ADisjointWorkerKeepsItsShareAlsoWhenTheBatchGrows) {
 }
 
 TEST(Batches, AReshufflingWorkerGetsANewShareEveryEpoch) {
-  Batches batches(train_of(100), "reshuffle", 3, 7);
+  Batches batches(train_of(100), Partition::kReshuffle, 3, 7);
   EXPECT_NE(samples_of(batches, 0, 10, 1), samples_of(batches, 1, 10, 1));
 }
 
 TEST(Batches, OrderChangesWithTheEpochAndTheSeedAndNothingElse) {
-  for (const char* partition : kPartitions) {
+  for (const Partition partition : kPartitions) {
     Batches one(train_of(100), partition, 2, 7), same(train_of(100), partition, 2, 7);
     Batches other(train_of(100), partition, 2, 8);
     one.begin_epoch(5, 10);
@@ -158,7 +159,7 @@ TEST(Batches, OrderChangesWithTheEpochAndTheSeedAndNothingElse) {
 }
 
 TEST(Batches, WorkersBeyondTheLastSamplesGetEmptyShares) {
-  for (const char* partition : kPartitions) {
+  for (const Partition partition : kPartitions) {
     Batches batches(train_of(18), partition, 8, 7);
     batches.begin_epoch(0, 16);
     ASSERT_EQ(batches.steps(), 2);
@@ -166,12 +167,12 @@ TEST(Batches, WorkersBeyondTheLastSamplesGetEmptyShares) {
     int empty = 0;
     for (int64_t worker = 0; worker < 8; ++worker)
       empty += batches.share(1, worker).empty() ? 1 : 0;
-    EXPECT_EQ(empty, 6) << partition;
+    EXPECT_EQ(empty, 6) << word_of(partition);
   }
 }
 
 TEST(Batches, AGrowingBatchTakesFewerSteps) {
-  Batches batches(train_of(100), "global", 2, 7);
+  Batches batches(train_of(100), Partition::kGlobal, 2, 7);
   batches.begin_epoch(0, 10);
   EXPECT_EQ(batches.steps(), 10);
   batches.begin_epoch(1, 20);
@@ -182,7 +183,7 @@ TEST(Batches, AGrowingBatchTakesFewerSteps) {
 }
 
 TEST(Batches, WithoutShufflingTheSizesAreTheSame) {
-  for (const char* partition : kPartitions)
+  for (const Partition partition : kPartitions)
     for_every_size([&](size_t size, int64_t workers, int64_t batch) {
       Batches shuffled(train_of(size), partition, workers, 7);
       Batches ordered(train_of(size), partition, workers, 7, false);
@@ -203,7 +204,7 @@ TEST(Batches, WithoutShufflingTheSizesAreTheSame) {
 }
 
 TEST(Batches, SurviveAMove) {
-  for (const char* partition : kPartitions) {
+  for (const Partition partition : kPartitions) {
     Batches original(train_of(20), partition, 2, 7);
     original.begin_epoch(0, 5);
     const std::vector<uint32_t> before = original.global(1);
@@ -212,12 +213,8 @@ TEST(Batches, SurviveAMove) {
   }
 }
 
-TEST(Batches, AnUnknownPartitionIsRefused) {
-  EXPECT_THROW(Batches(train_of(3), "shared", 1, 1), ConfigError);
-}
-
 TEST(Batches, AStepThatDoesNotExistIsABug) {
-  Batches batches(train_of(3), "global", 1, 1);
+  Batches batches(train_of(3), Partition::kGlobal, 1, 1);
   EXPECT_THROW(batches.share(0, 0), std::logic_error);  // no epoch has begun
   batches.begin_epoch(0, 2);
   EXPECT_THROW(batches.share(2, 0), std::logic_error);

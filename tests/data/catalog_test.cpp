@@ -7,8 +7,7 @@ namespace tutti {
 namespace {
 
 bool shows(std::string_view kind, const std::string& key) {
-  DataConfig config;
-  config.kind = kind;
+  DataConfig config(kind);
   KeyRecorder recorder;
   visit(recorder, config);
   return std::count(recorder.keys.begin(), recorder.keys.end(), key) == 1;
@@ -39,8 +38,7 @@ TEST(DataCatalog, OnlyTheKeysOfTheKindAreShown) {
 
 TEST(DataCatalog, TheDefaultValidationShareIsThatOfTheKind) {
   for (const char* kind : {"fashion-mnist", "csv"}) {
-    DataConfig config;
-    config.kind = kind;
+    DataConfig config(kind);
     KeyRecorder recorder;
     visit(recorder, config);
     EXPECT_DOUBLE_EQ(config.validation, std::string(kind) == "csv" ? 0.1 : 1.0 / 12);
@@ -48,22 +46,36 @@ TEST(DataCatalog, TheDefaultValidationShareIsThatOfTheKind) {
 }
 
 TEST(DataCatalog, AnUnknownKindIsRefusedWithTheNearest) {
-  DataConfig config;
-  config.kind = "fashion-mnst";
   try {
-    load_data(config, 1, "");
+    DataConfig("fashion-mnst");
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("'fashion-mnist'"), std::string::npos);
   }
 }
 
+// For who has the data elsewhere than the job says: also where the job names no path at all.
+TEST(DataCatalog, EveryKindFindsItsFilesInAnotherFolder) {
+  for (const DataEntry& entry : data_catalog()) {
+    DataConfig config(entry.name);
+    if (!entry.folder)
+      for (const char* key : {"path", "labels_path", "test_path"})
+        try_set(config, key, std::string("/far/away/") + key);
+    move_to(config, "/here");
+    const std::vector<std::string> files = data_files(config, "");
+    EXPECT_EQ(files.empty(), entry.generated) << entry.name;
+    for (const std::string& file : files) {
+      EXPECT_TRUE(file.starts_with("/here/")) << entry.name << ": " << file;
+      EXPECT_EQ(std::count(file.begin(), file.end(), '/'), 2) << entry.name << ": " << file;
+    }
+  }
+}
+
 TEST(DataCatalog, RelativePathsStartAtTheBaseDirectory) {
   const TemporaryDirectory directory;
   directory.write("t.csv", "1,x\n2,y\n3,z\n");
-  DataConfig config;
-  config.kind = "csv";
-  config.path = "t.csv";
+  DataConfig config("csv");
+  set(config, "path", "t.csv");
   config.validation = config.test = 0;
   EXPECT_EQ(load_data(config, 1, directory.path()).dataset->size(), 3u);
 }

@@ -51,9 +51,8 @@ TEST(PngSheet, RefusesOtherSizesAndDamage) {
 
 TEST(Cifar10, NamesTheScriptWhenItIsNotThere) {
   const TemporaryDirectory directory;
-  DataConfig config;
-  config.kind = "cifar10";
-  config.path = directory.path();
+  DataConfig config("cifar10");
+  set(config, "path", directory.path());
   expect_data_error(config, {"train_lables.json", "./scripts/fetch-cifar10"});
   directory.write("train_lables.json", "[1,2,3]");
   expect_data_error(config, {"test_lables.json", "./scripts/fetch-cifar10"});
@@ -68,8 +67,7 @@ TEST(Cifar10, NamesTheScriptWhenItIsNotThere) {
 TEST(Cifar10, HasItsImagesAndItsOwnTestSet) {
   if (!std::filesystem::exists(cache_directory() + "/cifar10/test_batch.png"))
     GTEST_SKIP() << "CIFAR-10 is not here: run ./scripts/fetch-cifar10";
-  DataConfig config;
-  config.kind = "cifar10";
+  DataConfig config("cifar10");
   const Data data = load_all(config);
   EXPECT_EQ(data.dataset->size(), 60000U);
   EXPECT_EQ(data.dataset->sample_shape(), (std::vector<int64_t>{3, 32, 32}));

@@ -6,9 +6,8 @@ namespace {
 class Csv : public testing::Test {
  protected:
   DataConfig config_of(const std::string& content) {
-    DataConfig config;
-    config.kind = "csv";
-    config.path = directory_.write("table.csv", content);
+    DataConfig config("csv");
+    set(config, "path", directory_.write("table.csv", content));
     return config;
   }
   TemporaryDirectory directory_;
@@ -37,10 +36,10 @@ TEST_F(Csv, WithoutAHeaderTheFirstRowIsData) {
 TEST_F(Csv, TheSettingDecidesWhetherThereIsAHeader) {
   DataConfig config = config_of("1,2,3\n4,5,6\n");
   EXPECT_EQ(load_all(config).dataset->size(), 2u);
-  config.header = "yes";
+  set(config, "header", "yes");
   EXPECT_EQ(load_all(config).dataset->size(), 1u);
   config = config_of("a,b,x\n4,5,y\n");
-  config.header = "no";
+  set(config, "header", "no");
   expect_data_error(config, {"line 1, column 0", "'a'"});
 }
 
@@ -53,7 +52,7 @@ TEST_F(Csv, TheFilesOfScikitLearnAreUnderstood) {
 TEST_F(Csv, TheLabelIsChosenByNameOrNumber) {
   for (const char* label : {"kind", "1"}) {
     DataConfig config = config_of("a,kind,b\n1,x,2\n3,y,4\n");
-    config.label = label;
+    set(config, "label", label);
     const Batch batch = gather_all(*load_all(config).dataset);
     EXPECT_EQ(batch.features, (Floats{1, 2, 3, 4}));
     EXPECT_EQ(batch.labels, (Labels{0, 1}));
@@ -63,7 +62,7 @@ TEST_F(Csv, TheLabelIsChosenByNameOrNumber) {
 TEST_F(Csv, AnUnknownLabelIsRefusedWithTheNearest) {
   DataConfig config = config_of("a,kind,b\n1,x,2\n3,y,4\n");
   for (const char* label : {"kindd", "3", "-1", "0.5"}) {
-    config.label = label;
+    set(config, "label", label);
     try {
       load_all(config);
       ADD_FAILURE() << label;
@@ -85,7 +84,7 @@ TEST_F(Csv, NumericClassesAreInNumericOrder) {
 
 TEST_F(Csv, RegressionTakesTheLabelAsANumber) {
   DataConfig config = config_of("x,y\n1,0.5\n2,-1.5\n");
-  config.regression = true;
+  set(config, "regression", true);
   const Data data = load_all(config);
   EXPECT_EQ(data.dataset->classes(), 0);
   const Batch batch = gather_all(*data.dataset);
@@ -101,9 +100,8 @@ TEST_F(Csv, QuotesCarriageReturnsBlankLinesAndMarksAreHandled) {
 }
 
 TEST_F(Csv, GzipIsReadDirectly) {
-  DataConfig config;
-  config.kind = "csv";
-  config.path = directory_.write_gzip("table.csv.gz", "a,b\n1,x\n2,y\n");
+  DataConfig config("csv");
+  set(config, "path", directory_.write_gzip("table.csv.gz", "a,b\n1,x\n2,y\n"));
   EXPECT_EQ(load_all(config).dataset->size(), 2u);
 }
 

@@ -77,10 +77,9 @@ class Damage : public testing::Test {
 TEST_F(Damage, IdxImages) {
   const std::string labels = directory_.write("labels", idx(8, {50}, ramp(50)));
   const auto config = [&](const std::string& path) {
-    DataConfig c;
-    c.kind = "idx";
-    c.path = path;
-    c.labels_path = labels;
+    DataConfig c("idx");
+    set(c, "path", path);
+    set(c, "labels_path", labels);
     return c;
   };
   const std::string content = idx(8, {50, 6, 7}, ramp(50 * 6 * 7));
@@ -97,10 +96,9 @@ TEST_F(Damage, IdxImages) {
 TEST_F(Damage, IdxLabels) {
   const std::string images = directory_.write("images", idx(8, {50, 6}, ramp(300)));
   damage(directory_, "labels", idx(8, {50}, ramp(50)), [&](const std::string& path) {
-    DataConfig c;
-    c.kind = "idx";
-    c.path = images;
-    c.labels_path = path;
+    DataConfig c("idx");
+    set(c, "path", images);
+    set(c, "labels_path", path);
     return c;
   });
 }
@@ -112,9 +110,8 @@ TEST_F(Damage, Csv) {
     content += std::to_string(random.normal()) + "," + std::to_string(random.below(100)) + ",\"" +
                std::to_string(random.uniform()) + "\"," + (i % 3 == 0 ? "x" : "y") + "\n";
   const auto config = [](const std::string& path) {
-    DataConfig c;
-    c.kind = "csv";
-    c.path = path;
+    DataConfig c("csv");
+    set(c, "path", path);
     return c;
   };
   EXPECT_TRUE(is_usable(config(directory_.write("t.csv", content))));
@@ -127,10 +124,9 @@ TEST_F(Damage, Csv) {
 
 TEST_F(Damage, Text) {
   const auto config = [](const std::string& path) {
-    DataConfig c;
-    c.kind = "text";
-    c.path = path;
-    c.context = 4;
+    DataConfig c("text");
+    set(c, "path", path);
+    set(c, "context", 4);
     return c;
   };
   damage(directory_, "t", ramp(300), config);
@@ -148,10 +144,9 @@ TEST_F(Damage, Libsvm) {
     content += "\n";
   }
   const auto config = [](const std::string& path) {
-    DataConfig c;
-    c.kind = "libsvm";
-    c.path = path;
-    c.standardise = true;
+    DataConfig c("libsvm");
+    set(c, "path", path);
+    set(c, "standardise", true);
     return c;
   };
   EXPECT_TRUE(is_usable(config(directory_.write("t.svm", content))));
@@ -171,9 +166,8 @@ TEST_F(Damage, Fann) {
     content += i % 2 == 0 ? "\n0 1\n" : "\n1 0\n";
   }
   const auto config = [](const std::string& path) {
-    DataConfig c;
-    c.kind = "fann";
-    c.path = path;
+    DataConfig c("fann");
+    set(c, "path", path);
     return c;
   };
   EXPECT_TRUE(is_usable(config(directory_.write("t.train", content))));
@@ -188,12 +182,11 @@ TEST_F(Damage, Series) {
   for (int i = 0; i < 80; ++i)
     content += std::to_string(i) + "," + std::to_string(random.normal()) + ",1\n";
   const Outcome outcome = damage(directory_, "t.csv", content, [](const std::string& path) {
-    DataConfig c;
-    c.kind = "series";
-    c.path = path;
-    c.label = "value";
-    c.columns = "value,other";
-    c.standardise = true;
+    DataConfig c("series");
+    set(c, "path", path);
+    set(c, "label", "value");
+    set(c, "columns", "value,other");
+    set(c, "standardise", true);
     return c;
   });
   EXPECT_GT(outcome.usable, 50);
@@ -202,10 +195,9 @@ TEST_F(Damage, Series) {
 
 TEST_F(Damage, Tokens) {
   const auto config = [](const std::string& path) {
-    DataConfig c;
-    c.kind = "tokens";
-    c.path = path;
-    c.context = 4;
+    DataConfig c("tokens");
+    set(c, "path", path);
+    set(c, "context", 4);
     return c;
   };
   damage(directory_, "t", ramp(600), config);
@@ -215,9 +207,8 @@ TEST_F(Damage, Tokens) {
 
 // A header that promises terabytes is refused by arithmetic, not by trying.
 TEST_F(Damage, PromisesBeyondTheFileAreRefused) {
-  DataConfig config;
-  config.kind = "idx";
-  config.labels_path = "unused";
+  DataConfig config("idx");
+  set(config, "labels_path", "unused");
   for (const std::vector<uint32_t>& extents :
        std::vector<std::vector<uint32_t>>{{0xffffffff},
                                           {0xffffffff, 0xffffffff},
@@ -225,20 +216,20 @@ TEST_F(Damage, PromisesBeyondTheFileAreRefused) {
                                           {1u << 30, 28, 28}})
     for (const bool gzip : {false, true}) {
       const std::string content = idx(8, extents, ramp(1000));
-      config.path = gzip ? directory_.write_gzip("i.gz", content) : directory_.write("i", content);
+      set(config, "path",
+          gzip ? directory_.write_gzip("i.gz", content) : directory_.write("i", content));
       expect_data_error(config, {"more values than the file can hold"});
     }
 }
 
 // Within what deflate can expand to, memory still follows the content.
 TEST_F(Damage, APromiseThatGzipCouldKeepTakesNoMemoryUntilItDoes) {
-  DataConfig config;
-  config.kind = "idx";
-  config.labels_path = "unused";
+  DataConfig config("idx");
+  set(config, "labels_path", "unused");
   std::string noise;
   Random random(3, Stream::kTest);
   for (int i = 0; i < 1000000; ++i) noise.push_back(static_cast<char>(random.below(256)));
-  config.path = directory_.write_gzip("i.gz", idx(8, {1000000, 1000}, noise));
+  set(config, "path", directory_.write_gzip("i.gz", idx(8, {1000000, 1000}, noise)));
   expect_data_error(config, {"promises 1000000000 bytes", "there are 1000000;"});
 }
 

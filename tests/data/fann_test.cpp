@@ -4,10 +4,9 @@ namespace tutti {
 namespace {
 
 DataConfig fann_config(const std::string& path, bool regression = false) {
-  DataConfig config;
-  config.kind = "fann";
-  config.path = path;
-  config.regression = regression;
+  DataConfig config("fann");
+  set(config, "path", path);
+  set(config, "regression", regression);
   return config;
 }
 
@@ -34,18 +33,18 @@ TEST(Fann, OneOfSeveralNumbersCanBeChosen) {
   const TemporaryDirectory directory;
   DataConfig config = fann_config(directory.write("t", "2 1 2\n7\n1 2\n8\n3 4\n"), true);
   EXPECT_EQ(gather_all(*load_all(config).dataset).targets, (std::vector<float>{1, 3}));
-  config.label = "1";
+  set(config, "label", "1");
   EXPECT_EQ(gather_all(*load_all(config).dataset).targets, (std::vector<float>{2, 4}));
-  config.label = "2";
+  set(config, "label", "2");
   EXPECT_THROW(load_all(config), ConfigError);
 }
 
 TEST(Fann, ATestFileIsATestSet) {
   const TemporaryDirectory directory;
   DataConfig config = fann_config(directory.write("train", "2 1 1\n1\n0\n2\n1\n"));
-  config.test_path = directory.write("test", "1 1 1\n9\n1\n");
+  set(config, "test_path", directory.write("test", "1 1 1\n9\n1\n"));
   EXPECT_EQ(load_all(config).splits.test, std::vector<uint32_t>{2});
-  config.test_path = directory.write("test", "1 2 1\n9 9\n1\n");
+  set(config, "test_path", directory.write("test", "1 2 1\n9 9\n1\n"));
   expect_data_error(config, {"test", "other numbers of inputs"});
 }
 

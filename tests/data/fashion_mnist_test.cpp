@@ -46,7 +46,7 @@ class FashionMnistFiles : public testing::Test {
   }
   DataConfig config() {
     DataConfig config;
-    config.path = directory_.path();
+    set(config, "path", directory_.path());
     return config;
   }
   TemporaryDirectory directory_;

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/dataset.h"
+#include "data/data_config.h"
+#include "tests/core/field_setter.h"
 
 namespace tutti {
 
@@ -73,7 +74,7 @@ inline std::string ramp(size_t size) {
 // file.
 inline Data load_all(DataConfig config) {
   config.validation = config.test = 0;
-  config.standardise = false;
+  try_set(config, "standardise", false);
   return load_data(config, 1, "");
 }
 

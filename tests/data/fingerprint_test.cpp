@@ -6,14 +6,13 @@ namespace tutti {
 namespace {
 
 Data read_as(const char* kind, const std::string& path, double test = 0.25) {
-  DataConfig config;
-  config.kind = kind;
-  config.standardise = false;  // means and deviations would depend on the split
-  config.path = path;
+  DataConfig config(kind);
+  try_set(config, "standardise", false);  // means and deviations would depend on the split
+  set(config, "path", path);
   config.test = test;
-  config.context = 2;
+  try_set(config, "context", 2);
   config.validation = 0.25;
-  if (config.kind == "series") config.label = "a";
+  if (config.kind() == "series") set(config, "label", "a");
   return load_data(config, 1, "");
 }
 

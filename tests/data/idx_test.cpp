@@ -4,10 +4,9 @@ namespace tutti {
 namespace {
 
 DataConfig idx_config(const std::string& images, const std::string& labels) {
-  DataConfig config;
-  config.kind = "idx";
-  config.path = images;
-  config.labels_path = labels;
+  DataConfig config("idx");
+  set(config, "path", images);
+  set(config, "labels_path", labels);
   return config;
 }
 

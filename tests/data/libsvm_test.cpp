@@ -4,10 +4,9 @@ namespace tutti {
 namespace {
 
 DataConfig libsvm_config(const std::string& path, bool regression = false) {
-  DataConfig config;
-  config.kind = "libsvm";
-  config.path = path;
-  config.regression = regression;
+  DataConfig config("libsvm");
+  set(config, "path", path);
+  set(config, "regression", regression);
   return config;
 }
 
@@ -36,7 +35,7 @@ TEST(Libsvm, PredictsNumbersWhereAsked) {
 TEST(Libsvm, ATestFileIsATestSetInTheSameFeatures) {
   const TemporaryDirectory directory;
   DataConfig config = libsvm_config(directory.write("train", "0 1:1\n1 2:1\n2 1:3\n"));
-  config.test_path = directory.write("test", "2 5:1\n");
+  set(config, "test_path", directory.write("test", "2 5:1\n"));
   const Data data = load_all(config);
   EXPECT_EQ(data.splits.test, std::vector<uint32_t>{3});
   EXPECT_EQ(data.splits.train.size(), 3U);
@@ -59,7 +58,7 @@ TEST(Libsvm, ErrorsNameFileAndLine) {
   refused("1 2:1 2:3\n", {"index 2 follows index 2", "ascend"});
   refused("1 9000000:1\n", {"t, line 2", "index 9000000", "plausible"});
   DataConfig keyed = libsvm_config(directory.write("t", "1 4:1\n1 1099511627776:1\n"));
-  keyed.keys = (int64_t{1} << 40) - 1;
+  set(keyed, "keys", (int64_t{1} << 40) - 1);
   expect_data_error(keyed, {"t, line 2", "1099511627775"});
   expect_data_error(libsvm_config(directory.write("t", "# nothing\n")), {"no rows"});
   expect_data_error(libsvm_config("/nowhere"), {"/nowhere"});

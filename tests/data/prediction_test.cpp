@@ -10,9 +10,9 @@ using Floats = std::vector<float>;
 
 class Prediction : public testing::Test {
  protected:
-  void train(const std::string& kind, const std::string& content) {
-    config_.kind = kind;
-    config_.path = directory_.write("trained", content);
+  void train(const std::string& kind, const std::string& content, const FieldValues& fields = {}) {
+    config_ = configured<DataConfig>(kind, fields);
+    set(config_, "path", directory_.write("trained", content));
     trained_ = load_all(config_).dataset;
   }
   PredictionData load(const std::string& content, const std::string& labels_path = "") {
@@ -50,8 +50,7 @@ TEST_F(Prediction, CsvRowsThatDoNotFitAreRefused) {
 }
 
 TEST_F(Prediction, TheHeaderSettingHolds) {
-  config_.header = "yes";
-  train("csv", "1,2,3\n1,2,x\n3,4,y\n");
+  train("csv", "1,2,3\n1,2,x\n3,4,y\n", {{"header", "yes"}});
   EXPECT_EQ(load("1,2\n5,6\n").dataset->size(), 1u);
 }
 
@@ -72,15 +71,14 @@ TEST_F(Prediction, AHeaderAloneIsNothingToPredict) {
 }
 
 TEST_F(Prediction, RegressionTargetsAreRead) {
-  config_.regression = true;
-  train("csv", "x,y\n1,0.5\n2,1.5\n");
+  train("csv", "x,y\n1,0.5\n2,1.5\n", {{"regression", true}});
   EXPECT_EQ(gather_all(*load("3,2.5\n").dataset).targets, Floats{2.5f});
   EXPECT_EQ(load("3\n").dataset->size(), 1u);
 }
 
 TEST_F(Prediction, ImagesComeWithOrWithoutLabels) {
-  config_.labels_path = directory_.write("labels", idx(8, {3}, {0, 1, 2}));
-  train("idx", idx(8, {3, 2, 2}, ramp(12)));
+  train("idx", idx(8, {3, 2, 2}, ramp(12)),
+        {{"labels_path", directory_.write("labels", idx(8, {3}, {0, 1, 2}))}});
   const std::string images = idx(8, {2, 2, 2}, ramp(8));
   EXPECT_FALSE(load(images).labelled);
   const PredictionData data = load(images, directory_.write("l", idx(8, {2}, {2, 0})));
@@ -91,8 +89,7 @@ TEST_F(Prediction, ImagesComeWithOrWithoutLabels) {
 }
 
 TEST_F(Prediction, TextKeepsTheVocabularyOfTheTraining) {
-  config_.context = 2;
-  train("text", "abcabcd");
+  train("text", "abcabcd", {{"context", 2}});
   const PredictionData data = load("bdbdb");
   EXPECT_EQ(data.dataset->sample_shape(), trained_->sample_shape());
   EXPECT_EQ(gather_all(*data.dataset).labels, (Labels{1, 3, 1}));

@@ -8,10 +8,9 @@ namespace tutti {
 namespace {
 
 Source read(const TemporaryDirectory& directory, const std::string& content) {
-  DataConfig config;
-  config.kind = "ratings";
-  config.path = directory.write("ratings", content);
-  return read_ratings(config);
+  DataConfig config("ratings");
+  set(config, "path", directory.write("ratings", content));
+  return config.source->read(1);
 }
 
 Batch gathered(const Dataset& dataset) {
@@ -65,13 +64,12 @@ TEST(Ratings, NameTheLineThatIsNone) {
 }
 
 TEST(SyntheticRatings, AreTheSameForASeedAndGrow) {
-  DataConfig config;
-  config.kind = "synthetic-ratings";
-  config.samples = 50;
-  const Batch few = gathered(*make_synthetic_ratings(config, 3).dataset);
-  config.samples = 100;
-  const Batch more = gathered(*make_synthetic_ratings(config, 3).dataset);
-  const Batch others = gathered(*make_synthetic_ratings(config, 4).dataset);
+  DataConfig config("synthetic-ratings");
+  set(config, "samples", 50);
+  const Batch few = gathered(*config.source->read(3).dataset);
+  set(config, "samples", 100);
+  const Batch more = gathered(*config.source->read(3).dataset);
+  const Batch others = gathered(*config.source->read(4).dataset);
   for (size_t i = 0; i < 50; ++i) EXPECT_EQ(few.targets[i], more.targets[i]);
   EXPECT_NE(more.targets, others.targets);
   for (size_t i = 0; i < 100; ++i) {

@@ -4,11 +4,10 @@ namespace tutti {
 namespace {
 
 DataConfig series_config(const std::string& path) {
-  DataConfig config;
-  config.kind = "series";
-  config.path = path;
-  config.label = "b";
-  config.context = 2;
+  DataConfig config("series");
+  set(config, "path", path);
+  set(config, "label", "b");
+  set(config, "context", 2);
   return config;
 }
 
@@ -24,8 +23,8 @@ TEST(Series, RowsBeforePredictTheNext) {
 TEST(Series, SeveralColumnsCanPredictFurtherAhead) {
   const TemporaryDirectory directory;
   DataConfig config = series_config(directory.write("t", kText));
-  config.columns = "b, a";
-  config.horizon = 2;
+  set(config, "columns", "b, a");
+  set(config, "horizon", 2);
   const Batch batch = gather_all(*load_all(config).dataset);
   EXPECT_EQ(batch.features, (std::vector<float>{10, 1, 20, 2, 20, 2, 30, 3}));
   EXPECT_EQ(batch.targets, (std::vector<float>{40, 50}));
@@ -47,17 +46,17 @@ TEST(Series, TheFutureIsForTesting) {
 TEST(Series, MistakesAreNamed) {
   const TemporaryDirectory directory;
   DataConfig config = series_config(directory.write("t", kText));
-  config.label = "c";
+  set(config, "label", "c");
   EXPECT_THROW(load_all(config), ConfigError);
-  config.label = "";
+  set(config, "label", "");
   EXPECT_THROW(load_all(config), ConfigError);
-  config.label = "b";
-  config.columns = "a,x";
+  set(config, "label", "b");
+  set(config, "columns", "a,x");
   EXPECT_THROW(load_all(config), ConfigError);
-  config.columns = "day";
+  set(config, "columns", "day");
   expect_data_error(config, {"t, line 2", "'day'", "'mon'"});
-  config.columns = "";
-  config.context = 5;
+  set(config, "columns", "");
+  set(config, "context", 5);
   expect_data_error(config, {"5 rows are too few", "task.data.context"});
   expect_data_error(series_config(directory.write("t", "a,b\n1,2\n3\n")), {"line 3", "1 fields"});
 }

@@ -6,10 +6,9 @@ namespace tutti {
 namespace {
 
 DataConfig splits_config(int64_t samples) {
-  DataConfig config;
-  config.kind = "synthetic-classes";
-  config.samples = samples;
-  config.features = 1;
+  DataConfig config("synthetic-classes");
+  set(config, "samples", samples);
+  set(config, "features", 1);
   return config;
 }
 

@@ -18,10 +18,9 @@ std::string table(int rows) {
 }
 
 DataConfig standardise_config(const std::string& path) {
-  DataConfig config;
-  config.kind = "csv";
-  config.path = path;
-  config.standardise = true;
+  DataConfig config("csv");
+  set(config, "path", path);
+  set(config, "standardise", true);
   config.validation = config.test = 0.25;
   return config;
 }
@@ -67,13 +66,14 @@ TEST(Standardise, IsTheDefaultOfDenseFiles) {
   const TemporaryDirectory directory;
   DataConfig config = standardise_config(directory.write("t.csv", table(40)));
   const Batch wanted = gather_all(*load_data(config, 1, "").dataset);
-  config.standardise.reset();
-  EXPECT_EQ(gather_all(*load_data(config, 1, "").dataset).features, wanted.features);
-  config.standardise = false;
+  DataConfig unset("csv");
+  set(unset, "path", path_of(config));
+  unset.validation = unset.test = 0.25;
+  EXPECT_EQ(gather_all(*load_data(unset, 1, "").dataset).features, wanted.features);
+  set(config, "standardise", false);
   EXPECT_EQ(gather_all(*load_data(config, 1, "").dataset).features[1], 1000000);
-  config = DataConfig{};
-  config.kind = "libsvm";
-  config.path = directory.write("t.svm", "1 1:3 2:5\n2 1:1\n1 1:9\n2 2:4\n");
+  config = DataConfig("libsvm");
+  set(config, "path", directory.write("t.svm", "1 1:3 2:5\n2 1:1\n1 1:9\n2 2:4\n"));
   EXPECT_NE(load_data(config, 1, "").dataset->with_sparse_rows(), nullptr);
 }
 
@@ -85,9 +85,9 @@ TEST(Standardise, SaysWhatItSaw) {
   EXPECT_EQ(spread_text(spread), "3 numbers from 0 to 1e+06, standardised");
   EXPECT_NEAR(spread.ratio, 115.5 / 0.5, 1) << "a feature that never changes has no scale";
   EXPECT_FALSE(differ_in_scale(spread));
-  config.path = directory.write("u.csv", "0.001,54000,x\n0.002,10000,y\n0.003,20000,x\n");
+  set(config, "path", directory.write("u.csv", "0.001,54000,x\n0.002,10000,y\n0.003,20000,x\n"));
   EXPECT_FALSE(differ_in_scale(load_data(config, 1, "").spread.value())) << "not any more";
-  config.standardise = false;
+  set(config, "standardise", false);
   spread = load_data(config, 1, "").spread.value();
   EXPECT_EQ(spread_text(spread), "2 numbers from 0.001 to 54000, as they are in the file");
   EXPECT_TRUE(differ_in_scale(spread));
@@ -96,14 +96,13 @@ TEST(Standardise, SaysWhatItSaw) {
 // A feature that few samples have is rare, not small.
 TEST(Standardise, SparseFeaturesAreJudgedByTheirLargestValues) {
   const TemporaryDirectory directory;
-  DataConfig config;
-  config.kind = "libsvm";
+  DataConfig config("libsvm");
   config.test = config.validation = 0;
   std::string rare = "1 1:1 2:1\n";
   for (int i = 0; i < 4000; ++i) rare += i % 2 ? "1 1:1\n" : "2 1:0.5\n";
-  config.path = directory.write("rare", rare);
+  set(config, "path", directory.write("rare", rare));
   EXPECT_FALSE(differ_in_scale(load_data(config, 1, "").spread.value()));
-  config.path = directory.write("large", "1 1:1 2:5000\n2 1:0.5 2:10000\n");
+  set(config, "path", directory.write("large", "1 1:1 2:5000\n2 1:0.5 2:10000\n"));
   EXPECT_TRUE(differ_in_scale(load_data(config, 1, "").spread.value()));
 }
 
@@ -112,7 +111,7 @@ TEST(Standardise, PredictionsUseTheScalesOfTheTraining) {
   const DataConfig config = standardise_config(directory.write("t.csv", table(40)));
   const Data data = load_data(config, 1, "");
   const PredictionData again =
-      load_for_prediction(config, config.path, "", describe(config, *data.dataset));
+      load_for_prediction(config, path_of(config), "", describe(config, *data.dataset));
   EXPECT_EQ(gather_all(*again.dataset).features, gather_all(*data.dataset).features);
 }
 

@@ -1,3 +1,5 @@
+#include "data/synthetic.h"
+
 #include <cmath>
 
 #include "tests/data/files.h"
@@ -6,20 +8,20 @@ namespace tutti {
 namespace {
 
 DataConfig synthetic_config(const char* kind) {
-  DataConfig config;
-  config.kind = kind;
-  config.samples = 2000;
-  config.features = 6;
-  config.classes = 4;
+  DataConfig config(kind);
+  set(config, "samples", 2000);
+  set(config, "features", 6);
+  try_set(config, "classes", 4);
   return config;
 }
 
 TEST(Synthetic, LinearTargetsFollowTheOptimum) {
   DataConfig config = synthetic_config("synthetic-linear");
   for (const double noise : {0.0, 0.5}) {
-    config.noise = noise;
+    set(config, "noise", noise);
     const Data data = load_data(config, 3, "");
-    const std::vector<float> optimum = synthetic_optimum(config, 3);
+    const std::vector<float> optimum =
+        synthetic_optimum(config.source.get<SyntheticLinearData>(), 3);
     ASSERT_EQ(optimum.size(), 7u);
     const Batch batch = gather_all(*data.dataset);
     double sum = 0, squares = 0;
@@ -38,9 +40,9 @@ TEST(Synthetic, LinearTargetsFollowTheOptimum) {
 // A mean of 2,000 products has a deviation of at most sqrt(2 / 2000); five of them are 0.16.
 TEST(Synthetic, FeaturesOfAGroupAreCorrelatedAndSomeMatter) {
   DataConfig config = synthetic_config("synthetic-linear");
-  config.correlation = 0.8;
-  config.group = 3;
-  config.informative = 2;
+  set(config, "correlation", 0.8);
+  set(config, "group", 3);
+  set(config, "informative", 2);
   const Batch batch = gather_all(*load_data(config, 3, "").dataset);
   for (size_t a = 0; a < 6; ++a)
     for (size_t b = 0; b < 6; ++b) {
@@ -50,7 +52,7 @@ TEST(Synthetic, FeaturesOfAGroupAreCorrelatedAndSomeMatter) {
       const double expected = a == b ? 1 : a / 3 == b / 3 ? 0.8 : 0;
       EXPECT_NEAR(sum / 2000, expected, 0.16) << a << " and " << b;
     }
-  const std::vector<float> optimum = synthetic_optimum(config, 3);
+  const std::vector<float> optimum = synthetic_optimum(config.source.get<SyntheticLinearData>(), 3);
   for (size_t j = 0; j < 6; ++j) EXPECT_EQ(optimum[j] != 0, j == 0 || j == 3) << j;
   EXPECT_NE(optimum[6], 0) << "the bias";
 }
@@ -85,7 +87,7 @@ TEST(Synthetic, ALargerSetStartsWithTheSmaller) {
   for (const char* kind : {"synthetic-linear", "synthetic-classes"}) {
     DataConfig config = synthetic_config(kind);
     const Batch large = gather_all(*load_data(config, 3, "").dataset);
-    config.samples = 100;
+    set(config, "samples", 100);
     const Batch small = gather_all(*load_data(config, 3, "").dataset);
     EXPECT_TRUE(std::equal(small.features.begin(), small.features.end(), large.features.begin()));
   }
@@ -93,8 +95,8 @@ TEST(Synthetic, ALargerSetStartsWithTheSmaller) {
 
 TEST(Synthetic, MoreThanFitsIsRefusedBeforeMemoryIsTaken) {
   DataConfig config = synthetic_config("synthetic-linear");
-  config.samples = int64_t{1} << 31;
-  config.features = int64_t{1} << 24;
+  set(config, "samples", int64_t{1} << 31);
+  set(config, "features", int64_t{1} << 24);
   EXPECT_THROW(load_data(config, 1, ""), ConfigError);
 }
 

@@ -4,10 +4,9 @@ namespace tutti {
 namespace {
 
 DataConfig text_config(const std::string& path, int64_t context) {
-  DataConfig config;
-  config.kind = "text";
-  config.path = path;
-  config.context = context;
+  DataConfig config("text");
+  set(config, "path", path);
+  set(config, "context", context);
   return config;
 }
 

@@ -4,10 +4,9 @@ namespace tutti {
 namespace {
 
 DataConfig tokens_config(const std::string& path, int64_t context) {
-  DataConfig config;
-  config.kind = "tokens";
-  config.path = path;
-  config.context = context;
+  DataConfig config("tokens");
+  set(config, "path", path);
+  set(config, "context", context);
   return config;
 }
 

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "jobs/run_folder.h"
+#include "models/lenet.h"
 #include "tests/support/jobs.h"
 
 namespace tutti {
@@ -22,11 +23,10 @@ using nlohmann::json;
 
 // Two convolutions, so that the order in memory is not that of the file.
 Architecture lenet() {
-  ModelConfig config;
-  config.kind = "lenet";
-  config.channels = {2, 3};
-  config.hidden = {4};
-  return make_architecture(config, {1, 16, 16}, 3);
+  LenetModel lenet;
+  lenet.channels = {2, 3};
+  lenet.hidden = {4};
+  return lenet.make({1, 16, 16}, 3);
 }
 
 std::vector<float> random_parameters(size_t count) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "data/csv.h"
 #include "jobs/run_folder.h"
 #include "tests/support/jobs.h"
 
@@ -102,9 +103,10 @@ TEST_F(SettingsOfAFile, BareWordsOfTheCommandLineAreTexts) {
     EXPECT_EQ(load_job("", {"name=" + name}).name, name);
   EXPECT_EQ(load_job("", {"name='3'"}).name, "3");
   EXPECT_EQ(with_settings(load_job("", {}), {"name=007"}).name, "007");
+  const auto label = [](const Job& job) { return job.task.data.source.get<CsvData>().label; };
   const std::string csv = "task.data.kind=csv";
-  EXPECT_EQ(load_job("", {csv, "task.data.label=3"}).task.data.label, "3");
-  EXPECT_EQ(load_job("", {csv, "task.data.label=3", "task.data.label=4"}).task.data.label, "4");
+  EXPECT_EQ(label(load_job("", {csv, "task.data.label=3"})), "3");
+  EXPECT_EQ(label(load_job("", {csv, "task.data.label=3", "task.data.label=4"})), "4");
   EXPECT_EQ(problem("name = 2024\n"), file_ + ":1: name must be text, not a whole number");
   EXPECT_EQ(problem_of("", {"name=[1]"}), "command line: name must be text, not a list");
   EXPECT_EQ(problem_of("", {"task.data.label=3", "task.data={kind=\"csv\", label=3}"}),

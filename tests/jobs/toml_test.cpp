@@ -73,7 +73,7 @@ TEST_F(Toml, EveryCombinationReadsBack) {
                                      "[cluster]\n" + fabric;
             Job job = load(text);
             EXPECT_EQ(job.optimizer.kind(), optimizer.name);
-            EXPECT_EQ(job.task.model.kind, model.name);
+            EXPECT_EQ(job.task.model.kind(), model.name);
             const std::string resolved = resolved_toml(job);
             Job again = load(resolved);
             ASSERT_EQ(resolved_toml(again), resolved) << text;
@@ -117,9 +117,9 @@ TEST_F(Toml, ExtremeNumbersReadBack) {
 
 TEST_F(Toml, PathsStartAtTheJobFile) {
   Job job = load("[task]\ndata = { kind = \"csv\", path = \"sub/../a.csv\" }\n");
-  EXPECT_EQ(job.task.data.path, folder_ / "a.csv");
+  EXPECT_EQ(path_of(job.task.data), folder_ / "a.csv");
   job = load("[task]\ndata = { kind = \"csv\", path = \"/b.csv\" }\n");
-  EXPECT_EQ(job.task.data.path, "/b.csv");
+  EXPECT_EQ(path_of(job.task.data), "/b.csv");
 }
 
 TEST_F(Toml, RefusalsNameFileLineAndKey) {
@@ -163,8 +163,8 @@ TEST_F(Toml, LongKeysAreRefused) {
   EXPECT_EQ(load("name = '''\n" + dots + "'''").name, dots);
   std::string up;
   for (int i = 0; i < 20; ++i) up += "../";
-  EXPECT_TRUE(load_job("", {"task.data.kind=csv", "task.data.path=" + up + "x.csv"})
-                  .task.data.path.ends_with("x.csv"));
+  const Job far = load_job("", {"task.data.kind=csv", "task.data.path=" + up + "x.csv"});
+  EXPECT_TRUE(path_of(far.task.data).ends_with("x.csv"));
   EXPECT_EQ(load("cluster.speed_factors = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, "
                  "0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]\ncluster.workers = 20\n"
                  "cluster.fabric = \"virtual\"")
@@ -193,8 +193,8 @@ TEST_F(Toml, ComparedEntriesLieOverTheJob) {
   EXPECT_EQ(ring.cluster.stragglers.size(), 2u);
   EXPECT_EQ(alone.strategy_kind, "solo");
   EXPECT_TRUE(alone.cluster.stragglers.empty()) << "a list replaces the one before";
-  EXPECT_EQ(alone.task.data.path, folder_ / "b.csv");
-  EXPECT_EQ(job.task.data.path, folder_ / "a.csv");
+  EXPECT_EQ(path_of(alone.task.data), folder_ / "b.csv");
+  EXPECT_EQ(path_of(job.task.data), folder_ / "a.csv");
   EXPECT_EQ(real.cluster.fabric, "process");
   EXPECT_EQ(job.cluster.stragglers.size(), 2u);
   expect_round_trip(job);

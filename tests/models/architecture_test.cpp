@@ -6,16 +6,17 @@
 #include <string>
 
 #include "core/error.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
-ModelConfig kind(const std::string& name) { return {.kind = name}; }
+ModelConfig kind(std::string_view name) { return model_of(name); }
 
 // A model of this kind, for data that it can take.
 Architecture example_of(const ModelEntry& entry) {
-  const ModelConfig config = kind(std::string(entry.name));
-  const bool flat = entry.name == "transformer" || is_sparse(config);
+  const ModelConfig config = kind(entry.name);
+  const bool flat = entry.name == "transformer" || entry.sparse;
   const bool number = entry.name == "linear" || entry.name == "factorization";
   return make_architecture(
       config, flat ? std::vector<int64_t>{16} : std::vector<int64_t>{1, 28, 28}, number ? 0 : 4);
@@ -129,7 +130,6 @@ std::string key_of_error(const ModelConfig& config, const std::vector<int64_t>& 
 }
 
 TEST(Architecture, RefusesWhatItCannotTake) {
-  EXPECT_EQ(key_of_error(kind("lenot"), {1, 28, 28}, 10), "task.model");
   EXPECT_EQ(key_of_error(kind("lenet"), {784}, 10), "task.model");
   EXPECT_EQ(key_of_error(kind("lenet"), {1, 4, 28}, 10), "task.model");
   EXPECT_EQ(key_of_error(kind("lenet"), {1, 5, 5}, 10), "task.model");
@@ -139,27 +139,29 @@ TEST(Architecture, RefusesWhatItCannotTake) {
   EXPECT_EQ(key_of_error(kind("logistic"), {8}, 0), "task.model");
   EXPECT_EQ(key_of_error(kind("logistic"), {8}, 1), "task.data");
   EXPECT_EQ(key_of_error(kind("logistic"), {0}, 2), "task.data");
-  EXPECT_EQ(key_of_error({.kind = "lenet", .channels = {6}}, {1, 28, 28}, 10),
+  EXPECT_EQ(key_of_error(model_of("lenet", {{"channels", {6}}}), {1, 28, 28}, 10),
             "task.model.channels");
   EXPECT_EQ(key_of_error(kind("resnet20"), {784}, 10), "task.model");
-  EXPECT_EQ(key_of_error({.kind = "resnet20", .groups = 5}, {3, 8, 8}, 10), "task.model.groups");
-  EXPECT_EQ(key_of_error({.kind = "resnet20", .channels = {16, 8}}, {3, 8, 8}, 10),
+  EXPECT_EQ(key_of_error(model_of("resnet20", {{"groups", 5}}), {3, 8, 8}, 10),
+            "task.model.groups");
+  EXPECT_EQ(key_of_error(model_of("resnet20", {{"channels", {16, 8}}}), {3, 8, 8}, 10),
             "task.model.channels");
   EXPECT_EQ(key_of_error(kind("transformer"), {1, 28, 28}, 10), "task.model");
   EXPECT_EQ(key_of_error(kind("transformer"), {16}, 0), "task.model");
-  EXPECT_EQ(key_of_error({.kind = "transformer", .heads = 5}, {16}, 10), "task.model.heads");
-  EXPECT_EQ(key_of_error({.kind = "transformer", .depth = 0}, {16}, 10), "task.model.depth");
-  EXPECT_EQ(key_of_error({.kind = "mlp", .hidden = {0}}, {8}, 2), "task.model.hidden");
-  EXPECT_EQ(key_of_error({.kind = "mlp", .dropout = 1}, {8}, 2), "task.model.dropout");
-  EXPECT_EQ(key_of_error({.kind = "logistic", .l2 = -1}, {8}, 2), "task.model.l2");
-  EXPECT_EQ(key_of_error({.kind = "linear", .l1 = -1}, {8}, 0), "task.model.l1");
+  EXPECT_EQ(key_of_error(model_of("transformer", {{"heads", 5}}), {16}, 10), "task.model.heads");
+  EXPECT_EQ(key_of_error(model_of("transformer", {{"depth", 0}}), {16}, 10), "task.model.depth");
+  EXPECT_EQ(key_of_error(model_of("mlp", {{"hidden", {0}}}), {8}, 2), "task.model.hidden");
+  EXPECT_EQ(key_of_error(model_of("mlp", {{"dropout", 1}}), {8}, 2), "task.model.dropout");
+  EXPECT_EQ(key_of_error(model_of("logistic", {{"l2", -1}}), {8}, 2), "task.model.l2");
+  EXPECT_EQ(key_of_error(model_of("linear", {{"l1", -1}}), {8}, 0), "task.model.l1");
 }
 
 TEST(Architecture, ProposesTheNearestModel) {
   try {
-    make_architecture(kind("logstic"), {8}, 2);
+    kind("logstic");
     FAIL();
   } catch (const ConfigError& error) {
+    EXPECT_EQ(error.key(), "task.model");
     EXPECT_NE(std::string(error.what()).find("did you mean \"logistic\""), std::string::npos);
   }
 }
@@ -209,9 +211,9 @@ TEST(ModelConfig, ShowsOnlyTheKeysOfItsKindWithTheirDefaults) {
   ModelConfig config;  // one config for all: visiting one kind must not decide for another
   Recorder lenet, mlp, logistic, resnet, transformer;
   visit(lenet, config);
-  config.kind = "mlp";
+  config.design.become(model_entry("mlp"));
   visit(mlp, config);
-  config.kind = "logistic";
+  config.design.become(model_entry("logistic"));
   visit(logistic, config);
   EXPECT_EQ(lenet.keys, (std::vector<std::string>{"channels", "hidden", "dropout"}));
   EXPECT_EQ(lenet.lists, (std::vector<int64_t>{20, 50, 500}));
@@ -220,9 +222,9 @@ TEST(ModelConfig, ShowsOnlyTheKeysOfItsKindWithTheirDefaults) {
   EXPECT_EQ(mlp.lists, (std::vector<int64_t>{128}));
   EXPECT_EQ(mlp.number, 0);
   EXPECT_EQ(logistic.keys, (std::vector<std::string>{"l2"}));
-  config.kind = "resnet20";
+  config.design.become(model_entry("resnet20"));
   visit(resnet, config);
-  config.kind = "transformer";
+  config.design.become(model_entry("transformer"));
   visit(transformer, config);
   EXPECT_EQ(resnet.keys, (std::vector<std::string>{"channels", "blocks", "norm", "groups"}));
   EXPECT_EQ(resnet.lists, (std::vector<int64_t>{16, 32, 64}));

@@ -4,16 +4,15 @@
 #include <cmath>
 
 #include "tests/models/example.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
 ModelConfig batch_normed(int64_t ghost_batch) {
-  return {.kind = "resnet20",
-          .channels = {4, 6},
-          .blocks = 1,
-          .norm = "batch",
-          .ghost_batch = ghost_batch};
+  return model_of(
+      "resnet20",
+      {{"channels", {4, 6}}, {"blocks", 1}, {"norm", "batch"}, {"ghost_batch", ghost_batch}});
 }
 
 size_t values_behind(const Layer& layer, size_t samples) {

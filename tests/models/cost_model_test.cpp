@@ -2,12 +2,13 @@
 #include <sys/mman.h>
 
 #include "models/model.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
 TEST(CostModel, ReportsRangesAndNeverTouchesItsMemory) {
-  const Architecture a = make_architecture({.kind = "lenet"}, {1, 28, 28}, 10);
+  const Architecture a = make_architecture(model_of("lenet"), {1, 28, 28}, 10);
   const size_t bytes = a.parameter_count * sizeof(float);
   void* forbidden = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(forbidden, MAP_FAILED);

@@ -8,12 +8,13 @@
 #include "core/error.h"
 #include "data/dataset.h"
 #include "models/model.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
-Architecture resnet() { return make_architecture({.kind = "resnet20"}, {3, 32, 32}, 10); }
-Architecture transformer() { return make_architecture({.kind = "transformer"}, {32}, 90); }
+Architecture resnet() { return make_architecture(model_of("resnet20"), {3, 32, 32}, 10); }
+Architecture transformer() { return make_architecture(model_of("transformer"), {32}, 90); }
 
 const Layer& layer_of(const Architecture& a, const std::string& name) {
   const auto found = std::find_if(a.layers.begin(), a.layers.end(),
@@ -156,10 +157,10 @@ class Sequences : public Dataset {
 };
 
 TEST(Transformer, GoesWithSequencesOnly) {
-  EXPECT_EQ(make_architecture({.kind = "transformer"}, Sequences(8)).positions, 8);
-  EXPECT_EQ(make_architecture({.kind = "mlp"}, Sequences(1)).positions, 1);
-  EXPECT_THROW(make_architecture({.kind = "transformer"}, Sequences(1)), ConfigError);
-  EXPECT_THROW(make_architecture({.kind = "mlp"}, Sequences(8)), ConfigError);
+  EXPECT_EQ(make_architecture(model_of("transformer"), Sequences(8)).positions, 8);
+  EXPECT_EQ(make_architecture(model_of("mlp"), Sequences(1)).positions, 1);
+  EXPECT_THROW(make_architecture(model_of("transformer"), Sequences(1)), ConfigError);
+  EXPECT_THROW(make_architecture(model_of("mlp"), Sequences(8)), ConfigError);
 }
 
 }  // namespace

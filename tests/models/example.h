@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "models/model.h"
+#include "models/model_config.h"
 
 namespace tutti {
 

@@ -7,13 +7,14 @@
 #include <numeric>
 
 #include "models/model.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
 const Architecture& lenet() {
   static const Architecture a =
-      make_architecture({.kind = "lenet", .channels = {3, 4}, .hidden = {5}}, {2, 20, 20}, 3);
+      make_architecture(model_of("lenet", {{"channels", {3, 4}}, {"hidden", {5}}}), {2, 20, 20}, 3);
   return a;
 }
 
@@ -62,7 +63,7 @@ TEST(Initialise, IsAFunctionOfTheSeed) {
 }
 
 TEST(Initialise, IsUniformWithinPytorchsBound) {
-  const Architecture a = make_architecture({.kind = "lenet"}, {1, 28, 28}, 10);
+  const Architecture a = make_architecture(model_of("lenet"), {1, 28, 28}, 10);
   std::vector<float> values(a.parameter_count);
   initialise(a, 3, values);
   for (const Parameter& parameter : a.parameters) {
@@ -84,8 +85,8 @@ TEST(Initialise, IsUniformWithinPytorchsBound) {
 
 // The draw for one parameter depends on nothing but its position and size.
 TEST(Initialise, DoesNotDependOnTheOtherParameters) {
-  const Architecture narrow = make_architecture({.kind = "mlp", .hidden = {4}}, {8}, 2);
-  const Architecture wide = make_architecture({.kind = "mlp", .hidden = {4}}, {8}, 9);
+  const Architecture narrow = make_architecture(model_of("mlp", {{"hidden", {4}}}), {8}, 2);
+  const Architecture wide = make_architecture(model_of("mlp", {{"hidden", {4}}}), {8}, 9);
   std::vector<float> a(narrow.parameter_count), b(wide.parameter_count);
   initialise(narrow, 1, a);
   initialise(wide, 1, b);

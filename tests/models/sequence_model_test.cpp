@@ -7,13 +7,15 @@
 #include "core/error.h"
 #include "models/losses.h"
 #include "tests/models/example.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
-const ModelConfig kTransformer{
-    .kind = "transformer", .dropout = 0.2, .width = 8, .depth = 2, .heads = 2};
-const ModelConfig kResnet{.kind = "resnet20", .channels = {4, 8}, .blocks = 2, .groups = 2};
+const ModelConfig kTransformer =
+    model_of("transformer", {{"dropout", 0.2}, {"width", 8}, {"depth", 2}, {"heads", 2}});
+const ModelConfig kResnet =
+    model_of("resnet20", {{"channels", {4, 8}}, {"blocks", 2}, {"groups", 2}});
 
 Example transformer(uint64_t seed = 1) { return Example(kTransformer, {6}, 5, seed); }
 Example resnet(uint64_t seed = 1) { return Example(kResnet, {3, 8, 8}, 4, seed); }

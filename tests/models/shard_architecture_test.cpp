@@ -8,15 +8,16 @@
 #include "models/slice.h"
 #include "models/split_loss.h"
 #include "models/stage.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
-Architecture lenet() { return make_architecture({.kind = "lenet"}, {1, 28, 28}, 10); }
-Architecture resnet20() { return make_architecture({.kind = "resnet20"}, {3, 32, 32}, 10); }
-Architecture transformer() { return make_architecture({.kind = "transformer"}, {32}, 50); }
+Architecture lenet() { return make_architecture(model_of("lenet"), {1, 28, 28}, 10); }
+Architecture resnet20() { return make_architecture(model_of("resnet20"), {3, 32, 32}, 10); }
+Architecture transformer() { return make_architecture(model_of("transformer"), {32}, 50); }
 Architecture mlp(std::vector<int64_t> hidden, int64_t classes) {
-  return make_architecture({.kind = "mlp", .hidden = std::move(hidden)}, {12}, classes);
+  return make_architecture(model_of("mlp", {{"hidden", std::move(hidden)}}), {12}, classes);
 }
 
 std::vector<std::string> regions_of(const Architecture& whole, size_t shards) {

@@ -9,31 +9,36 @@
 #include "models/slice.h"
 #include "models/stage.h"
 #include "tests/models/example.h"
+#include "tests/models/model_of.h"
 #include "tests/models/shard_threads.h"
 
 namespace tutti {
 namespace {
 
 const ModelCase kShardCases[] = {
-    {"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 5},
-    {"mlp", {.kind = "mlp", .hidden = {9, 6, 8}, .dropout = 0.3}, {5}, 4},
-    {"mlp_three", {.kind = "mlp", .hidden = {16, 12}, .dropout = 0.5}, {7}, 6},
-    {"mlp_regression", {.kind = "mlp", .hidden = {8, 6}}, {5}, 0},
+    {"logistic_l2", model_of("logistic", {{"l2", 0.3}}), {1, 3, 3}, 5},
+    {"mlp", model_of("mlp", {{"hidden", {9, 6, 8}}, {"dropout", 0.3}}), {5}, 4},
+    {"mlp_three", model_of("mlp", {{"hidden", {16, 12}}, {"dropout", 0.5}}), {7}, 6},
+    {"mlp_regression", model_of("mlp", {{"hidden", {8, 6}}}), {5}, 0},
     {"lenet",
-     {.kind = "lenet", .channels = {6, 16}, .hidden = {12, 8}, .dropout = 0.4},
+     model_of("lenet", {{"channels", {6, 16}}, {"hidden", {12, 8}}, {"dropout", 0.4}}),
      {1, 20, 20},
      4},
     {"lenet_odd",
-     {.kind = "lenet", .channels = {5, 4}, .hidden = {7}, .dropout = 0.25},
+     model_of("lenet", {{"channels", {5, 4}}, {"hidden", {7}}, {"dropout", 0.25}}),
      {3, 21, 18},
      5},
-    {"resnet20", {.kind = "resnet20", .channels = {8, 16}, .blocks = 2, .groups = 4}, {3, 8, 8}, 5},
+    {"resnet20",
+     model_of("resnet20", {{"channels", {8, 16}}, {"blocks", 2}, {"groups", 4}}),
+     {3, 8, 8},
+     5},
     {"resnet20_batch_norm",
-     {.kind = "resnet20", .channels = {4, 8}, .blocks = 2, .norm = "batch", .ghost_batch = 3},
+     model_of("resnet20",
+              {{"channels", {4, 8}}, {"blocks", 2}, {"norm", "batch"}, {"ghost_batch", 3}}),
      {3, 8, 8},
      5},
     {"transformer",
-     {.kind = "transformer", .dropout = 0.3, .width = 16, .depth = 2, .heads = 4},
+     model_of("transformer", {{"dropout", 0.3}, {"width", 16}, {"depth", 2}, {"heads", 4}}),
      {6},
      11},
 };

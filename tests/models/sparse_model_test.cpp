@@ -42,10 +42,8 @@ struct Example {
   std::vector<float> parameters, gradients;
   std::unique_ptr<Model> model;
   explicit Example(const std::string& kind, double l2 = 0) {
-    ModelConfig config;
-    config.kind = kind;
-    config.rank = 3;
-    config.l2 = l2;
+    ModelConfig config = model_of(kind, {{"l2", l2}});
+    try_set(config, "rank", 3);
     architecture = make_architecture(config, {kFeatures}, kind == "sparse_logistic" ? 3 : 0);
     parameters.resize(architecture.parameter_count);
     gradients.resize(architecture.parameter_count, NAN);
@@ -182,11 +180,10 @@ TEST(Factorization, IsMatrixFactorisationOfRatings) {
 }
 
 TEST(SparseModels, RefuseWhatTheyCannotPredict) {
-  ModelConfig config;
-  config.kind = "sparse_logistic";
+  ModelConfig config("sparse_logistic");
   EXPECT_THROW(make_architecture(config, {5}, 0), ConfigError);
   EXPECT_THROW(make_architecture(config, {1, 5, 5}, 2), ConfigError);
-  config.kind = "factorization";
+  config = ModelConfig("factorization");
   EXPECT_THROW(make_architecture(config, {5}, 2), ConfigError);
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/stage.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
@@ -86,16 +87,16 @@ TEST_P(EveryCut, CostStagesHaveOutputsOfTheRightSize) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, EveryCut,
-    testing::Values(Case{"logistic", {.kind = "logistic"}, {9}, 4, 0},
-                    Case{"linear", {.kind = "linear"}, {9}, 0, 0},
-                    Case{"mlp", {.kind = "mlp", .hidden = {8, 7, 6}}, {5}, 3, 3},
-                    Case{"lenet", {.kind = "lenet"}, {1, 28, 28}, 10, 3},
-                    Case{"resnet20", {.kind = "resnet20"}, {3, 32, 32}, 10, 11},
-                    Case{"transformer", {.kind = "transformer"}, {32}, 60, 7}),
+    testing::Values(Case{"logistic", model_of("logistic"), {9}, 4, 0},
+                    Case{"linear", model_of("linear"), {9}, 0, 0},
+                    Case{"mlp", model_of("mlp", {{"hidden", {8, 7, 6}}}), {5}, 3, 3},
+                    Case{"lenet", model_of("lenet"), {1, 28, 28}, 10, 3},
+                    Case{"resnet20", model_of("resnet20"), {3, 32, 32}, 10, 11},
+                    Case{"transformer", model_of("transformer"), {32}, 60, 7}),
     [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
 
 TEST(Stages, OfSparseModelsThereAreNone) {
-  const Architecture a = make_architecture({.kind = "sparse_logistic"}, {9}, 3);
+  const Architecture a = make_architecture(model_of("sparse_logistic"), {9}, 3);
   EXPECT_TRUE(a.cuts().empty());
 }
 

@@ -7,38 +7,40 @@
 #include <limits>
 
 #include "tests/models/example.h"
+#include "tests/models/model_of.h"
 #include "tests/models/reference.h"
 
 namespace tutti {
 namespace {
 
 const ModelCase kStageCases[] = {
-    {"logistic_l2", {.kind = "logistic", .l2 = 0.3}, {1, 3, 3}, 3},
-    {"linear", {.kind = "linear"}, {6}, 0},
-    {"mlp", {.kind = "mlp", .hidden = {9, 6, 8}, .dropout = 0.3}, {5}, 3},
-    {"mlp_regression", {.kind = "mlp", .hidden = {8, 4}}, {5}, 0},
+    {"logistic_l2", model_of("logistic", {{"l2", 0.3}}), {1, 3, 3}, 3},
+    {"linear", model_of("linear"), {6}, 0},
+    {"mlp", model_of("mlp", {{"hidden", {9, 6, 8}}, {"dropout", 0.3}}), {5}, 3},
+    {"mlp_regression", model_of("mlp", {{"hidden", {8, 4}}}), {5}, 0},
     {"lenet",
-     {.kind = "lenet", .channels = {6, 16}, .hidden = {12, 8}, .dropout = 0.4},
+     model_of("lenet", {{"channels", {6, 16}}, {"hidden", {12, 8}}, {"dropout", 0.4}}),
      {1, 20, 20},
      3},
     {"lenet_odd",
-     {.kind = "lenet", .channels = {2, 3}, .hidden = {7}, .dropout = 0.25},
+     model_of("lenet", {{"channels", {2, 3}}, {"hidden", {7}}, {"dropout", 0.25}}),
      {3, 21, 18},
      4},
     {"resnet20",
-     {.kind = "resnet20", .channels = {4, 8, 12}, .blocks = 2, .groups = 2},
+     model_of("resnet20", {{"channels", {4, 8, 12}}, {"blocks", 2}, {"groups", 2}}),
      {3, 8, 8},
      3},
     {"resnet20_odd",
-     {.kind = "resnet20", .channels = {6, 9}, .blocks = 1, .groups = 3},
+     model_of("resnet20", {{"channels", {6, 9}}, {"blocks", 1}, {"groups", 3}}),
      {1, 7, 5},
      4},
     {"resnet20_batch_norm",
-     {.kind = "resnet20", .channels = {4, 8}, .blocks = 2, .norm = "batch", .ghost_batch = 3},
+     model_of("resnet20",
+              {{"channels", {4, 8}}, {"blocks", 2}, {"norm", "batch"}, {"ghost_batch", 3}}),
      {3, 8, 8},
      5},
     {"transformer",
-     {.kind = "transformer", .dropout = 0.3, .width = 12, .depth = 2, .heads = 3},
+     model_of("transformer", {{"dropout", 0.3}, {"width", 12}, {"depth", 2}, {"heads", 3}}),
      {6},
      9},
 };
@@ -137,7 +139,7 @@ TEST_P(EveryStage, MeasuresWhatTheModelMeasures) {
 // The gradient by an activation is right in itself: against finite differences of the reference,
 // which shifts the bias that is added to that very activation.
 TEST(StageSlopes, MatchFiniteDifferencesOfWhatPassesTheCut) {
-  Example example({.kind = "mlp", .hidden = {6, 7}}, {5}, 3);
+  Example example(model_of("mlp", {{"hidden", {6, 7}}}), {5}, 3);
   const Batch batch = example.batch(0, 1);
   const std::vector<size_t> cuts = example.architecture.cuts();
   CutModel cut(example, {cuts[1]});

@@ -13,11 +13,13 @@
 #include "core/error.h"
 #include "models/layout.h"
 #include "tests/models/example.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
 
-const ModelConfig kLenet{.kind = "lenet", .channels = {3, 4}, .hidden = {6}, .dropout = 0.5};
+const ModelConfig kLenet =
+    model_of("lenet", {{"channels", {3, 4}}, {"hidden", {6}}, {"dropout", 0.5}});
 
 Example lenet(uint64_t seed = 1, int threads = 1) {
   return Example(kLenet, {1, 20, 20}, 3, seed, threads);
@@ -30,8 +32,8 @@ void expect_close(const std::vector<float>& a, const std::vector<float>& b, floa
 
 // Values of PyTorch 1.13.1 for the same layers and numbers.
 TEST(TorchModel, AgreesWithPytorch) {
-  Example example({.kind = "lenet", .channels = {3, 4}, .hidden = {5}, .dropout = 0}, {2, 20, 20},
-                  3);
+  Example example(model_of("lenet", {{"channels", {3, 4}}, {"hidden", {5}}, {"dropout", 0}}),
+                  {2, 20, 20}, 3);
   for (size_t p = 0; p < example.architecture.parameters.size(); ++p) {
     const Parameter& parameter = example.architecture.parameters[p];
     std::vector<float> values;
@@ -66,7 +68,7 @@ TEST(TorchModel, AgreesWithPytorch) {
 // the gradient vanishes. Elsewhere it is X^T (X w - y), here 4 times the distance from the
 // solution.
 TEST(TorchModel, LinearHasItsClosedForm) {
-  Example example({.kind = "linear"}, {2}, 0);
+  Example example(model_of("linear"), {2}, 0);
   Batch batch;
   batch.features = {1, 1, -1, 1, 1, -1, -1, -1};
   batch.targets = {7, 2, 3, 4};  // means with a, b and 1: 1, 0.5 and 4; what is left over: +-1.5
@@ -108,7 +110,7 @@ TEST(TorchModel, EmptyBatchGivesZerosAndReportsAll) {
 TEST(TorchModel, GradientsOfSharesAddUp) {
   for (const double l2 : {0.0, 0.2}) {
     ModelConfig config = kLenet;
-    if (l2 > 0) config = {.kind = "logistic", .l2 = l2};
+    if (l2 > 0) config = model_of("logistic", {{"l2", l2}});
     Example example(config, {1, 20, 20}, 3);
     const auto whole = example.gradient(example.batch(0, 7));
     auto sum = example.gradient(example.batch(4, 3));
@@ -125,8 +127,8 @@ TEST(TorchModel, GradientsOfSharesAddUp) {
 // last one smaller, and one sample alone goes in one.
 TEST(TorchModel, BlocksOfPatchesAddUpToTheWholeBatch) {
   const uint32_t samples = 9;
-  Example example({.kind = "lenet", .channels = {20, 50}, .hidden = {8}, .dropout = 0}, {1, 28, 28},
-                  3);
+  Example example(model_of("lenet", {{"channels", {20, 50}}, {"hidden", {8}}, {"dropout", 0}}),
+                  {1, 28, 28}, 3);
   const std::vector<float> whole = example.gradient(example.batch(0, samples));
   std::vector<double> sum(whole.size());
   for (uint32_t sample = 0; sample < samples; ++sample) {
@@ -179,7 +181,8 @@ TEST(TorchModel, EvaluateAgreesWithPredictAlsoInLargeBatches) {
 }
 
 TEST(TorchModel, PenaltyShapesTrainingButNotEvaluation) {
-  Example plain({.kind = "logistic"}, {4}, 3), penalised({.kind = "logistic", .l2 = 0.5}, {4}, 3);
+  Example plain(model_of("logistic"), {4}, 3);
+  Example penalised(model_of("logistic", {{"l2", 0.5}}), {4}, 3);
   const Batch batch = plain.batch(0, 6);
   double squares = 0;
   for (size_t i = 0; i < 12; ++i) squares += std::pow(static_cast<double>(plain.parameters[i]), 2);
@@ -216,7 +219,7 @@ TEST(TorchModel, SeesParametersThatChangeBetweenSteps) {
 TEST(TorchModel, NotANumberShowsInTheLoss) {
   for (size_t parameter = 0; parameter < 8; ++parameter) {
     ModelConfig config = kLenet;
-    config.dropout = 0;
+    set(config, "dropout", 0);
     Example example(config, {1, 20, 20}, 3);
     const size_t at = example.architecture.parameters[parameter].range.begin;
     example.parameters[at] = std::numeric_limits<float>::quiet_NaN();

@@ -5,6 +5,7 @@
 
 #include "collectives/topology.h"
 #include "strategies/allreduce.h"
+#include "tests/models/model_of.h"
 #include "tests/strategies/equivalence.h"
 #include "tests/support/rounding.h"
 
@@ -14,11 +15,11 @@ namespace {
 using namespace testing_support;
 
 std::vector<Architecture> models_to_cut() {
-  return {make_architecture({.kind = "logistic"}, {9}, 4),
-          make_architecture({.kind = "mlp", .hidden = {40, 3, 25}}, {16}, 4),
-          make_architecture({.kind = "lenet"}, {1, 28, 28}, 10),
-          make_architecture({.kind = "resnet20"}, {3, 32, 32}, 10),
-          make_architecture({.kind = "transformer"}, {64}, 90)};
+  return {make_architecture(model_of("logistic"), {9}, 4),
+          make_architecture(model_of("mlp", {{"hidden", {40, 3, 25}}}), {16}, 4),
+          make_architecture(model_of("lenet"), {1, 28, 28}, 10),
+          make_architecture(model_of("resnet20"), {3, 32, 32}, 10),
+          make_architecture(model_of("transformer"), {64}, 90)};
 }
 
 // From the last parameter to the first, without hole or overlap, at borders of parameters. Each has

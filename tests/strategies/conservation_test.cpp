@@ -334,7 +334,7 @@ TEST_P(Conservation, PartsOfEveryStrategyMakeItsTotals) {
       run.written = json::parse(read_file(out + "/run.json"));
       run.series = read_series(out + "/series.csv");
       if (moves_otherwise(run.name, run.kind).empty()) {
-        ASSERT_EQ(run.job.task.data.kind, "csv") << why;
+        ASSERT_EQ(run.job.task.data.kind(), "csv") << why;
         run.moved = steps_moved(run.job, out);
       }
       expect_books_add_up(run);

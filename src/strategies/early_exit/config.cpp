@@ -53,12 +53,12 @@ void validate(const EarlyExitConfig& config, const TaskConfig& task, const Clust
     refuse("strategy.kind",
            fmt::format("cuts a model between its layers, but task.model = \"{}\" has one; use "
                        "lenet, resnet20 or mlp",
-                       task.model.kind));
-  if (task.partition != "global")
+                       task.model.kind()));
+  if (task.partition != Partition::kGlobal)
     refuse("task.partition",
            fmt::format("sends whole batches through the tiers, but task.partition = \"{}\" deals "
                        "samples to workers; use \"global\"",
-                       task.partition));
+                       word_of(task.partition)));
   if (task.deterministic)
     refuse("task.deterministic",
            "does not cut batches into lanes; it gives the same bits on every fabric without "

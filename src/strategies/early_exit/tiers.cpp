@@ -141,7 +141,8 @@ void require_classes(const PlanInput& input) {
       fmt::format("strategy.kind = \"early_exit\" asks how certain a class is, but "
                   "task.model = \"{}\" predicts {}; use a classification with one "
                   "answer for each sample",
-                  input.task.model.kind, whole.classification ? "at every position" : "a number"));
+                  input.task.model.kind(),
+                  whole.classification ? "at every position" : "a number"));
 }
 
 std::vector<Range> layers_of_tiers(const EarlyExitConfig& config, const PlanInput& input,
@@ -201,7 +202,7 @@ Tiers place_tiers(const EarlyExitConfig& config, const PlanInput& input) {
                       fmt::format("strategy.kind = \"early_exit\" needs {} tiers here, but "
                                   "task.model = \"{}\" has at most {}: it can be cut {}; use fewer "
                                   "workers or a deeper model",
-                                  count, input.task.model.kind, whole.cuts().size() + 1,
+                                  count, input.task.model.kind(), whole.cuts().size() + 1,
                                   cuts_in_words(whole, whole.cuts())));
   Tiers tiers;
   tiers.devices = static_cast<size_t>(config.devices);

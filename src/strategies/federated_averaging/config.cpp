@@ -61,8 +61,8 @@ void visit(Visitor& v, Config& c) {
   component(
       v, "server", c.server.kind, [&](Visitor& inner) { visit_server(inner, c.server); },
       "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
-  v.component(
-      "split", c.split.kind, client_split_kinds(), [&](Visitor& inner) { visit(inner, c.split); },
+  component(
+      v, "split", c.split.kind, [&](Visitor& inner) { visit(inner, c.split); },
       "which client holds which samples");
   v.component(
       "availability", c.availability.kind, {"always", "diurnal", "random"},
@@ -106,7 +106,7 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
     throw ConfigError("strategy.split",
                       fmt::format("strategy.split = \"{}\" deals by labels, but task.data is a "
                                   "regression; use iid or quantity",
-                                  c.split.kind));
+                                  word_of(c.split.kind)));
   if (c.algorithm != "fedavg" && c.proximal > 0)
     throw ConfigError("strategy.proximal",
                       fmt::format("strategy.proximal = {} changes the gradients that "

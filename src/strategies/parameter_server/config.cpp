@@ -107,7 +107,7 @@ void validate_dynamic(const Config& c, const TaskConfig& task) {
     throw ConfigError("strategy.rate",
                       fmt::format("{}, which would need a copy of every row of task.model = "
                                   "\"{}\" for each of them; use constant, staleness or worker",
-                                  rule, task.model.kind));
+                                  rule, task.model.kind()));
 }
 
 // Rows are pulled when it is known which, and one step at a time.
@@ -115,7 +115,7 @@ void validate_sparse(const Config& c, const TaskConfig& task) {
   const std::string model = fmt::format(
       "task.model = \"{}\" moves the rows of each batch by "
       "themselves",
-      task.model.kind);
+      task.model.kind());
   if (c.pull_every > 1)
     throw ConfigError("strategy.pull_every",
                       fmt::format("{}, but strategy.pull_every = {} goes on without pulling; set "
@@ -152,12 +152,12 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                       fmt::format("strategy.backup = {} leaves no worker to wait for, as "
                                   "cluster.workers = {}; lower it, or add workers",
                                   c.backup, cluster.workers));
-  if (c.consistency == "backup" && task.partition != "global")
+  if (c.consistency == "backup" && task.partition != Partition::kGlobal)
     throw ConfigError("strategy.consistency",
                       fmt::format("strategy.consistency = \"backup\" gives the samples of late "
                                   "gradients to whoever is free, which needs task.partition = "
                                   "\"global\", not \"{}\"",
-                                  task.partition));
+                                  word_of(task.partition)));
   if (c.consistency == "backup" && c.pull_every > 1)
     throw ConfigError("strategy.pull_every",
                       "strategy.consistency = \"backup\" takes late gradients back one by one, but "

@@ -12,7 +12,7 @@ Coordinator::Coordinator(Context& context, const Config& config, const Consisten
       timetable_(timetable),
       pull_every_(config.pull_every),
       dealer_(timetable, static_cast<int>(context.cluster.workers), config.pull_every,
-              context.task.partition != "global"),
+              context.task.partition != Partition::kGlobal),
       started_s_(context.node.clock().now()),
       next_evaluation_(context.task.eval_every) {}
 

@@ -193,7 +193,7 @@ void Server::repeat_orphans() {
   if (!everybody_waits()) return;
   // Shares of their own go with their workers; the step has to do without.
   // So do rows: who is left has not read those that the lost worker touched.
-  if (context_.task.partition != "global" || shard_.rows()) {
+  if (context_.task.partition != Partition::kGlobal || shard_.rows()) {
     if (may_close(gathered_)) close(gathered_);
     return;
   }

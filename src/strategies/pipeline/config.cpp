@@ -51,13 +51,13 @@ void validate_task(const PipelineConfig& config, const TaskConfig& task) {
                       fmt::format("strategy.kind = \"{}\" spreads the layers of a model, but "
                                   "task.model = \"{}\" has one, of which a batch touches few "
                                   "rows; use parameter_server or hogwild",
-                                  config.kind, task.model.kind));
-  if (task.partition != "global")
+                                  config.kind, task.model.kind()));
+  if (task.partition != Partition::kGlobal)
     throw ConfigError("task.partition",
                       fmt::format("strategy.kind = \"{}\" sends whole batches through the "
                                   "layers, but task.partition = \"{}\" deals samples to workers; "
                                   "use \"global\"",
-                                  config.kind, task.partition));
+                                  config.kind, word_of(task.partition)));
   if (config.vertical_sync && config.schedule != "asynchronous")
     throw ConfigError("strategy.vertical_sync",
                       fmt::format("strategy.vertical_sync is about versions of weights, of which "

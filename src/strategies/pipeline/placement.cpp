@@ -73,7 +73,7 @@ void check_count(const PipelineConfig& config, const PlanInput& input, const Pla
         fmt::format(
             "strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
             "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
-            config.kind, stages, input.task.model.kind, most,
+            config.kind, stages, input.task.model.kind(), most,
             placement.shards > 1 ? " outside of layers that are split" : "",
             cuts_in_words(input.architecture, shard_cuts(input.architecture, placement.shards)),
             config.replicas_key()));
@@ -104,7 +104,7 @@ void check_shards(const PipelineConfig& config, const PlanInput& input, size_t s
     throw ConfigError("strategy.kind",
                       fmt::format("task.model = \"{}\" has no layers that could be split into {} "
                                   "shards; use fewer, or a wider model",
-                                  input.task.model.kind, shards));
+                                  input.task.model.kind(), shards));
 }
 
 // What the node with least memory has: of those that are the `node`th of their replica, and of

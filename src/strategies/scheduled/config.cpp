@@ -4,6 +4,7 @@
 
 #include "collectives/topology.h"
 #include "core/error.h"
+#include "models/linear.h"
 
 namespace tutti {
 
@@ -25,18 +26,19 @@ void visit(Visitor& v, ScheduledConfig& c) {
 }
 
 void validate(const ScheduledConfig& config, const TaskConfig& task) {
-  if (task.model.kind != "linear")
+  const auto* const linear = task.model.design.find<LinearModel>();
+  if (!linear)
     throw ConfigError("strategy.kind",
                       fmt::format("strategy.kind = \"scheduled\" solves for one weight after the "
                                   "other, which has a formula for task.model = \"linear\" only, "
                                   "not for \"{}\"; choose another strategy",
-                                  task.model.kind));
-  if (task.partition != "global")
+                                  task.model.kind()));
+  if (task.partition != Partition::kGlobal)
     throw ConfigError("task.partition",
                       fmt::format("strategy.kind = \"scheduled\" deals features to workers, but "
                                   "task.partition = \"{}\" deals samples; use \"global\"",
-                                  task.partition));
-  if (config.gap > 0 && task.model.l1 == 0)
+                                  word_of(task.partition)));
+  if (config.gap > 0 && linear->l1 == 0)
     throw ConfigError("strategy.gap",
                       fmt::format("strategy.gap = {} is measured against a bound that needs "
                                   "task.model.l1 above 0; set that, or strategy.gap = 0",

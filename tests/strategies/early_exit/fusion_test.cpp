@@ -10,6 +10,7 @@
 #include "models/branches.h"
 #include "models/builder.h"
 #include "models/stage.h"
+#include "tests/models/model_of.h"
 
 namespace tutti {
 namespace {
@@ -131,8 +132,8 @@ TEST(Fusion, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(Branches, EachHasTheFirstLayersAndTheRestTakesWhatTheyMakeTogether) {
-  const Architecture lenet =
-      make_architecture({.kind = "lenet", .channels = {3, 5}, .hidden = {7}}, {1, 28, 28}, 10);
+  const Architecture lenet = make_architecture(
+      model_of("lenet", {{"channels", {3, 5}}, {"hidden", {7}}}), {1, 28, 28}, 10);
   const Views views({1, 28, 28}, 4);
   const Architecture all = branched(
       lenet, {.cut = 3,

@@ -14,7 +14,7 @@ using namespace testing_support;
 constexpr size_t kClients = 3;
 constexpr double kRate = 0.1;
 
-const ClientSplitConfig kUnequal{.kind = "quantity", .alpha = 2.0};
+const ClientSplitConfig kUnequal{.kind = ClientSplitKind::kQuantity, .alpha = 2.0};
 const char* const kUnequalSplit = "strategy.split={kind=\"quantity\", alpha=2.0}";
 
 // Local SGD from x: `steps` steps of the client from its step `before` on. `added` is what the

@@ -164,7 +164,7 @@ TEST(Aggregation, WeighsBySamples) {
     const size_t slot = aggregation.take_slot();
     aggregation.slot(slot)[0] = place == 0 ? 3.0f : -1.0f;
     aggregation.slot(slot)[1] = place == 0 ? 8.0f : 0.0f;
-    aggregation.add(place, slot, weight_of({}, {}, place == 0 ? 10 : 30, 7));
+    aggregation.add(place, slot, weight_of({}, OptimizerConfig(), place == 0 ? 10 : 30, 7));
   }
   std::vector<float> mean(2);
   EXPECT_TRUE(aggregation.mean(mean));
@@ -182,7 +182,7 @@ TEST(Aggregation, WeighsClientsAlikeForScaffold) {
     for (const size_t place : {0u, 1u}) {
       const size_t slot = aggregation.take_slot();
       aggregation.slot(slot)[0] = aggregation.slot(slot)[1] = place == 0 ? 3.0f : -1.0f;
-      aggregation.add(place, slot, weight_of(config, {}, place == 0 ? 10 : 30, 7));
+      aggregation.add(place, slot, weight_of(config, OptimizerConfig(), place == 0 ? 10 : 30, 7));
     }
     std::vector<float> mean(2);
     EXPECT_TRUE(aggregation.mean(mean));
@@ -265,22 +265,22 @@ TEST(ServerOptimizer, TwoStepsOfEachByHand) {
   const double gradients[] = {0.2, -0.1};
   for (const ServerKind kind : {ServerKind::kAdagrad, ServerKind::kAdam, ServerKind::kYogi})
     for (const SecondMoments start : {SecondMoments::kPaper, SecondMoments::kZero}) {
-    const bool from_zero = start == SecondMoments::kZero;
-    const auto optimizer = make_server_optimizer(
-        {.kind = kind, .beta1 = b1, .beta2 = b2, .eps = eps, .second_moments = start}, 1);
-    std::vector<float> x{1};
-    double expected = 1, m = 0, v = from_zero ? 0 : eps * eps;
-    for (const double g : gradients) {
-      const std::vector<float> gradient{static_cast<float>(g)};
-      optimizer->step(x, gradient, lr);
-      m = b1 * m + (1 - b1) * g;
-      if (kind == ServerKind::kAdagrad) v = v + g * g;
-      if (kind == ServerKind::kAdam) v = b2 * v + (1 - b2) * g * g;
-      if (kind == ServerKind::kYogi) v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
-      expected -= lr * m / (std::sqrt(v) + eps);
-      EXPECT_NEAR(x[0], expected, 1e-5) << word_of(kind) << from_zero;
+      const bool from_zero = start == SecondMoments::kZero;
+      const auto optimizer = make_server_optimizer(
+          {.kind = kind, .beta1 = b1, .beta2 = b2, .eps = eps, .second_moments = start}, 1);
+      std::vector<float> x{1};
+      double expected = 1, m = 0, v = from_zero ? 0 : eps * eps;
+      for (const double g : gradients) {
+        const std::vector<float> gradient{static_cast<float>(g)};
+        optimizer->step(x, gradient, lr);
+        m = b1 * m + (1 - b1) * g;
+        if (kind == ServerKind::kAdagrad) v = v + g * g;
+        if (kind == ServerKind::kAdam) v = b2 * v + (1 - b2) * g * g;
+        if (kind == ServerKind::kYogi) v = v - (1 - b2) * g * g * (v > g * g ? 1 : -1);
+        expected -= lr * m / (std::sqrt(v) + eps);
+        EXPECT_NEAR(x[0], expected, 1e-5) << word_of(kind) << from_zero;
+      }
     }
-  }
 }
 
 TEST(Messages, OnlySensibleReportsAreBelieved) {

@@ -15,12 +15,13 @@
 #include "strategies/parameter_server/entry.h"
 #include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/layout.h"
+#include "tests/models/model_of.h"
 #include "tests/support/thorough.h"
 
 namespace tutti::parameter_server {
 namespace {
 
-Architecture lenet() { return make_architecture({.kind = "lenet"}, {1, 28, 28}, 10); }
+Architecture lenet() { return make_architecture(model_of("lenet"), {1, 28, 28}, 10); }
 
 TEST(Shards, CoverAllParametersInOrder) {
   const Architecture architecture = lenet();

@@ -25,7 +25,7 @@ std::string delayed_sgd(const Settings& settings) {
   const auto model = load_models(architecture, 1)(
       architecture, {.parameters = read, .gradients = g}, {.seed = job.task.seed, .threads = 1});
   const auto optimizer = make_optimizer(job.optimizer, x.size());
-  Batches batches(data.splits.train, "global", 1, job.task.seed);
+  Batches batches(data.splits.train, Partition::kGlobal, 1, job.task.seed);
   batches.begin_epoch(0, job.task.global_batch);
   Batch batch;
   for (int64_t step = 0; step < job.task.max_steps; ++step) {

@@ -107,7 +107,7 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
       }
     const EvaluationRow& last = record.nodes.front().evaluations.back();
     if (shape.consistency == "backup" && shape.max_steps > 0) continue;  // limits closed steps
-    const bool shares = job->task.partition != "global";
+    const bool shares = job->task.partition != Partition::kGlobal;
     if (!(shares && shape.max_steps > 0)) {
       EXPECT_EQ(last.samples, samples);
     }

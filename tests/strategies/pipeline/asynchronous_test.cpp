@@ -49,7 +49,7 @@ std::vector<float> reference(const Settings& settings, const std::vector<size_t>
     stages.push_back(
         {values, {{first.begin(), first.end()}}, make_optimizer(job.optimizer, layout_of(own))});
   }
-  Batches batches(data.splits.train, "global", 1, job.task.seed);
+  Batches batches(data.splits.train, Partition::kGlobal, 1, job.task.seed);
   batches.begin_epoch(0, job.task.global_batch);
   Batch batch;
   for (int64_t k = 0; k < batches.steps(); ++k) {

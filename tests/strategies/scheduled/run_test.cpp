@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "models/linear.h"
 #include "tests/support/parameters.h"
 
 namespace tutti {
@@ -54,8 +55,8 @@ struct Lasso {
     const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
     data.dataset->gather(data.splits.train, all);
     features = all.features.size() / all.size();
-    l1 = job.task.model.l1;
-    l2 = job.task.model.l2;
+    l1 = job.task.model.design.get<LinearModel>().l1;
+    l2 = job.task.model.design.get<LinearModel>().l2;
   }
   double x(size_t i, size_t j) const { return double{all.features[i * features + j]}; }
   std::vector<double> residual(const std::vector<double>& w) const {
