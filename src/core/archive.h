@@ -1,6 +1,8 @@
 // An object's state as bytes, and back: a class lists its members once, for both ways.
 //
 //   void Dealer::archive(Archive& archive) { archive(position_, returned_, left_); }
+//
+// Equal objects give equal bytes as long as structs without such a function have no padding.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +37,12 @@ class Archive {
  private:
   template <class T>
   void one(T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    raw(&value, sizeof(T));
+    if constexpr (requires { value.archive(*this); }) {
+      value.archive(*this);
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>);
+      raw(&value, sizeof(T));
+    }
   }
   void one(std::string& text) { list(text); }
   void one(std::vector<bool>& bits) {

@@ -42,6 +42,7 @@ class Dealer {
   struct Position {
     int64_t epoch = 0, step = 0;
     int part = 0;
+    void archive(Archive& archive) { archive(epoch, step, part); }
   };
   // Skips to the next epoch with steps. A hand may continue into later epochs.
   std::optional<Hand> block_at(Position& position) const;

@@ -35,6 +35,7 @@ class Evaluator {
   struct Taken {
     int worker;
     EvaluationTask task;
+    void archive(Archive& archive) { archive(worker, task); }
   };
   int64_t id_ = 0;
   bool active_ = false, blocking_ = false;
