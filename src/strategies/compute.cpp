@@ -142,13 +142,17 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
 
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples) {
   if (context.node.clock().cost_only()) return {NAN, NAN};  // it took time, but measured nothing
+  return quality_of(sums, samples, context.model.architecture().classification);
+}
+
+Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification) {
   if (samples == 0) return {NAN, NAN};
   const auto count = static_cast<double>(samples);
   Quality quality{static_cast<double>(sums.loss.value) / kLossScale / count,
                   static_cast<double>(sums.correct.value) / kLossScale / count};
   if (sums.invalid.value > 0)
     throw DivergedError("the loss on validation is not a finite number any more");
-  if (!context.model.architecture().classification) quality.quality = 2 * quality.loss;
+  if (!classification) quality.quality = 2 * quality.loss;
   return quality;
 }
 
@@ -189,9 +193,12 @@ void charge_update(Context& context, const Layout& layout) {
 }
 
 bool reached(const Context& context, double quality) {
-  if (context.task.target <= 0) return false;
-  return context.model.architecture().classification ? quality >= context.task.target
-                                                     : quality <= context.task.target;
+  return reached(context.task, context.model.architecture().classification, quality);
+}
+
+bool reached(const TaskConfig& task, bool classification, double quality) {
+  if (task.target <= 0) return false;
+  return classification ? quality >= task.target : quality <= task.target;
 }
 
 }  // namespace tutti

@@ -60,6 +60,8 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
 // Throws DivergedError when a loss was not a number. Not a number itself when only costs count, and
 // where there are no samples.
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
+// The same where arithmetic was done.
+Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification);
 
 // What ends a run whose loss, or its gradient, is not a finite number in this step (from 0 on; the
 // message counts from 1).
@@ -70,5 +72,6 @@ void charge_update(Context& context, const Layout& layout);
 
 // True when `quality` meets the task's target.
 bool reached(const Context& context, double quality);
+bool reached(const TaskConfig& task, bool classification, double quality);
 
 }  // namespace tutti
