@@ -5,16 +5,15 @@
 
 namespace tutti::parameter_server {
 
-Coordinator::Coordinator(Context& context, const Config& config, const Consistency& consistency,
+Coordinator::Coordinator(const StateSettings& settings, const Consistency& consistency,
                          const Timetable& timetable)
-    : context_(context),
+    : settings_(settings),
       consistency_(consistency),
       timetable_(timetable),
-      pull_every_(config.pull_every),
-      dealer_(timetable, static_cast<int>(context.cluster.workers), config.pull_every,
-              context.task.partition != Partition::kGlobal),
-      started_s_(context.node.clock().now()),
-      next_evaluation_(context.task.eval_every) {}
+      dealer_(timetable, settings.workers, settings.config.pull_every,
+              settings.task.partition != Partition::kGlobal),
+      started_s_(settings.started_s),
+      next_evaluation_(settings.task.eval_every) {}
 
 void Coordinator::applied(int worker, const Request& push) {
   if (!consistency_.lockstep()) dealer_.accept(worker, push.hand, push.steps);
@@ -27,7 +26,7 @@ void Coordinator::dropped(int worker, const Request& push) {
   if (!consistency_.lockstep()) dealer_.drop(worker, push.hand);
 }
 
-bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
+bool Coordinator::updated(Turn& turn, int64_t version, const std::vector<int>& present) {
   constexpr double kRounding = 1e-9;
   version_ = version;
   const bool lockstep = consistency_.lockstep();
@@ -35,45 +34,49 @@ bool Coordinator::updated(int64_t version, const std::vector<int>& present) {
   // A step that does without late workers uses less than a global batch, so the hands of
   // `max_steps` batches would last for more steps. Gradients still being computed belong to closed
   // steps.
-  const int64_t most = context_.task.max_steps;
+  const int64_t most = settings_.task.max_steps;
   if (!lockstep && consistency_.collects() && most > 0 && version >= most) finished_ = true;
   if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
-  next_evaluation_ = next_due(context_.task.eval_every, progress_);
-  begin_evaluation(lockstep, present.size());
+  next_evaluation_ = next_due(settings_.task.eval_every, progress_);
+  begin_evaluation(turn, lockstep, present.size());
   return evaluator_.active() && !lockstep;
 }
 
 // An update that is made of one batch counts as a step, even if the parts of late workers are
 // missing.
 int64_t Coordinator::step(int64_t version) const {
-  const bool one_batch = consistency_.collects() && pull_every_ == 1;
+  const bool one_batch = consistency_.collects() && settings_.config.pull_every == 1;
   return one_batch ? version : int64_t{std::lround(steps_)};
 }
 
-void Coordinator::begin_evaluation(bool blocking, size_t workers) {
-  evaluator_.begin(context_.data.splits.validation.size(), workers, blocking,
+void Coordinator::begin_evaluation(Turn& turn, bool blocking, size_t workers) {
+  evaluator_.begin(settings_.validation, workers, blocking,
                    {.step = step(version_), .epoch = progress_, .samples = samples_});
   measured_version_ = version_;
-  finish_evaluation();
+  finish_evaluation(turn);
 }
 
-bool Coordinator::evaluated(int worker, const EvaluationShare& share) {
+bool Coordinator::evaluated(Turn& turn, int worker, const EvaluationShare& share) {
   if (!evaluator_.add(worker, share)) return false;
-  finish_evaluation();
+  finish_evaluation(turn);
   return true;
 }
 
-void Coordinator::finish_evaluation() {
+void Coordinator::finish_evaluation(Turn& turn) {
   const std::optional<EvaluationSums> sums = evaluator_.complete();
   if (!sums) return;
-  const Quality quality = quality_of(context_, *sums, context_.data.splits.validation.size());
+  const bool classification = settings_.classification;
+  const Quality quality = settings_.cost_only
+                              ? Quality{NAN, NAN}  // it took time, but measured nothing
+                              : quality_of(*sums, settings_.validation, classification);
   EvaluationRow row = evaluator_.row();
-  row.time_s = elapsed_s();
+  row.time_s = turn.input.now_s - started_s_;
   row.loss = quality.loss;
   row.quality = quality.quality;
   rows_.push_back(row);
-  context_.recorder.evaluation(row);
-  if (reached(context_, quality.quality) && context_.task.stop_at_target) finished_ = true;
+  turn.put(output::Measured{row});
+  if (reached(settings_.task, classification, quality.quality) && settings_.task.stop_at_target)
+    finished_ = true;
 }
 
 void Coordinator::lose(int worker) {
@@ -81,16 +84,16 @@ void Coordinator::lose(int worker) {
   evaluator_.lose(worker);
 }
 
-bool Coordinator::direct(int worker, bool final, bool newcomer, const std::vector<int>& present,
-                         Reply& reply) {
+bool Coordinator::direct(Turn& turn, int worker, bool final, bool newcomer,
+                         const std::vector<int>& present, Reply& reply) {
   if (!begun_ && resumed_ && consistency_.lockstep())
-    updated(version_, present);  // a measurement may have been due
+    updated(turn, version_, present);  // a measurement may have been due
   else if (!begun_ && consistency_.lockstep())
     finished_ = !dealer_.deal_round(present);
   begun_ = true;
   if (final && !evaluator_.active() && !final_measured_) {
     final_measured_ = true;
-    if (measured_version_ != version_) begin_evaluation(true, present.size());
+    if (measured_version_ != version_) begin_evaluation(turn, true, present.size());
   }
   if (evaluator_.active()) {
     if (const auto task = evaluator_.take(worker, final || evaluator_.blocking())) {

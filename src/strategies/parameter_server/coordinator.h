@@ -7,13 +7,14 @@
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
 #include "strategies/parameter_server/evaluator.h"
-#include "strategies/strategy.h"
+#include "strategies/parameter_server/turn.h"
 
 namespace tutti::parameter_server {
 
 class Coordinator {
  public:
-  Coordinator(Context& context, const Config& config, const Consistency& consistency,
+  // All of these have to outlive it.
+  Coordinator(const StateSettings& settings, const Consistency& consistency,
               const Timetable& timetable);
 
   // A gradient of `worker` became part of an update, or was left out of it.
@@ -21,13 +22,15 @@ class Coordinator {
   void dropped(int worker, const Request& push);
   // An update is complete: the parameters have `version` of them. True when quality is to be
   // measured on a snapshot of them.
-  bool updated(int64_t version, const std::vector<int>& present);
-  bool evaluated(int worker, const EvaluationShare& share);  // false: it was not asked to
+  bool updated(Turn& turn, int64_t version, const std::vector<int>& present);
+  // False: it was not asked to. Throws DivergedError.
+  bool evaluated(Turn& turn, int worker, const EvaluationShare& share);
   void lose(int worker);
 
   // What the worker is to do next; false: it has to wait. A newcomer came back and has not pushed
   // anything yet.
-  bool direct(int worker, bool final, bool newcomer, const std::vector<int>& present, Reply& reply);
+  bool direct(Turn& turn, int worker, bool final, bool newcomer, const std::vector<int>& present,
+              Reply& reply);
 
   // How far training has come, for a snapshot that is taken before updated().
   std::vector<int64_t> save() const;
@@ -40,15 +43,13 @@ class Coordinator {
   size_t left_in_epoch() const { return dealer_.left(); }
 
  private:
-  void begin_evaluation(bool blocking, size_t workers);
-  void finish_evaluation();
+  void begin_evaluation(Turn& turn, bool blocking, size_t workers);
+  void finish_evaluation(Turn& turn);
   bool next_hand(int worker, Reply& reply);
-  double elapsed_s() const { return context_.node.clock().now() - started_s_; }
 
-  Context& context_;
+  const StateSettings& settings_;
   const Consistency& consistency_;
   const Timetable& timetable_;
-  const int64_t pull_every_;
   Dealer dealer_;
   Evaluator evaluator_;
   std::deque<EvaluationRow> rows_;  // that rank 0 has not been told of

@@ -1,22 +1,16 @@
-// Requests and inputs; updates are in server_updates.cpp, replies in server_replies.cpp, what
-// happens when the head before is lost in server_takeover.cpp.
 #include "strategies/parameter_server/server.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
 #include "strategies/parameter_server/layout.h"
-#include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
 namespace {
-
-// More requests than a worker can have under way: a pull ahead, a push, a goodbye.
-constexpr size_t kMostQueued = 8;
-constexpr size_t kMostDeferred = 256;  // of another server, which has no reason for nonsense
 
 Range range_of(const Context& context, int shard) {
   if (context.model.architecture().row_width > 0) return {0, 0};  // its rows go by their keys
@@ -24,295 +18,224 @@ Range range_of(const Context& context, int shard) {
   return shards[static_cast<size_t>(shard)];
 }
 
+StateSettings settings_of(const Context& context, const Config& config, int shard) {
+  return {.config = config,
+          .task = context.task,
+          .optimizer = context.optimizer,
+          .shard = shard,
+          .workers = static_cast<int>(context.cluster.workers),
+          .elements = range_of(context, shard).size(),
+          .row_width = context.model.architecture().row_width,
+          .training = context.data.splits.train.size(),
+          .validation = context.data.splits.validation.size(),
+          .classification = context.model.architecture().classification,
+          .cost_only = context.node.clock().cost_only(),
+          .started_s = context.node.clock().now()};
+}
+
 }  // namespace
 
 Server::Server(Context& context, Recorder& local, const Config& config, const Ring& ring, int shard,
-               Order order, Inbox& inbox, Publish publish, Tell tell)
+               Order order, Inbox& inbox, Publish publish, Replication::Tell tell)
     : context_(context),
       local_(local),
-      node_(context.node),
-      config_(config),
-      ring_(ring),
-      index_(shard),
-      inbox_(inbox),
       publish_(std::move(publish)),
-      tell_(std::move(tell)),
-      consistency_(make_consistency(config, context.cluster.workers)),
-      timetable_(context.task, context.optimizer, context.data.splits.train.size()),
+      state_(settings_of(context, config, shard)),
       shard_(context, range_of(context, shard)),
-      chain_(context.node, ring, shard, std::move(order), inbox,
-             [this](Chain::Item& item) { save(item); }),
-      pieces_(pieces_of(context.model.architecture(), shard_.range())),
-      forward_pieces_(forward_pieces_of(context.model.architecture(), shard_.range())),
-      workers_(static_cast<size_t>(context.cluster.workers)) {
-  if (shard == 0)
-    coordinator_ = std::make_unique<Coordinator>(context, config, *consistency_, timetable_);
-  led_ = leads();
-  if (!config.resume.empty() && !is_joining()) resume();
+      held_(shard_, state_.workers().size()),
+      updates_(context, shard_, held_),
+      snapshots_(context, local, config, ring.shards(), state_, shard_),
+      replier_(context, ring, shard, inbox, shard_, state_.consistency().lockstep()),
+      replication_(context.node, local, ring, shard, std::move(order), inbox, *this,
+                   std::move(tell)),
+      receiver_(context, local, ring, inbox, {state_, shard_, held_, replier_, replication_}) {
+  if (!config.resume.empty() && !replication_.is_joining()) snapshots_.resume();
+}
+
+// Carries out what one input has brought about.
+struct Server::Performer {
+  Server& server;
+  Chain::Item& item;
+  bool replayed;
+
+  bool passes_on() const { return server.replication_.chain().has_successor(); }
+  void operator()(const output::Update& update) {
+    if (replayed) return server.updates_.follow(update, item);
+    item.entry.updated = 1;
+    server.updates_.update(update, item, passes_on());
+  }
+  void operator()(const output::Revise& revision) {
+    if (replayed) return server.updates_.follow(revision, item);
+    item.entry.updated = 1;
+    server.updates_.revise(revision, item, passes_on());
+  }
+  void operator()(const output::Applied& applied) {
+    if (replayed) return;
+    server.local_.applied({.round = applied.round,
+                           .staleness = applied.staleness,
+                           .age_s = server.context_.node.clock().now() - applied.read_s});
+  }
+  void operator()(const output::Discard& discard) { server.held_.discard(discard.gradient); }
+  void operator()(const output::Secure& secure) { server.held_.secure(secure.worker); }
+  void operator()(const output::TakeKeys& take) {
+    const std::optional<size_t> slot = server.held_.slot_of(take.keys);
+    if (!slot) return;
+    server.replier_.take_keys(take.keys.worker, server.shard_.rows()->keys(*slot));
+    server.held_.discard(take.keys);
+  }
+  void operator()(output::Send& send) {
+    if (send.reply.kind == Reply::kRefused) {  // it may wait for the answer to a later request
+      server.replier_.hear(send.worker, !replayed);
+      send.reply.sequence =
+          std::max(send.reply.sequence, server.receiver_.last_sequence(send.worker));
+    }
+    server.replier_.send(send, server.replication_.chain().last());
+  }
+  void operator()(const output::Keep&) { server.shard_.keep(); }
+  void operator()(const output::Snapshot& due) {
+    if (server.replication_.leads()) server.snapshots_.write(due);
+  }
+  void operator()(const output::Count& count) {
+    server.context_.recorder.count(count.name, count.times);
+  }
+  void operator()(const output::Measured& measured) {
+    server.context_.recorder.evaluation(measured.row);
+  }
+  void operator()(const output::Abandon& abandon) { server.receiver_.abandon(abandon.worker); }
+  void operator()(const output::Welcome& welcome) {
+    server.receiver_.forget(welcome.worker);
+    server.replier_.forget(welcome.worker);
+  }
+  void operator()(const output::Warn& warning) { server.context_.log.warn(warning.text); }
+};
+
+void Server::execute(Chain::Item& item, bool replayed) {
+  const Entry& entry = item.entry;
+  if (entry.kind == Entry::kRequest) {
+    const uint64_t sequence = entry.request.sequence;
+    if (!replayed)
+      if (const std::optional<size_t> slot = receiver_.take_slot(entry.worker, sequence))
+        held_.hold({entry.worker, sequence}, *slot);
+    if (entry.request.flags & Request::kPull) replier_.hear(entry.worker, !replayed);
+  }
+  RowShard* const rows = shard_.rows();
+  std::vector<Output> outputs =
+      state_.apply({.entry = entry,
+                    .decided = item.decided,
+                    .now_s = context_.node.clock().now(),
+                    .replayed = replayed,
+                    .absent = held_.absent(),
+                    .rows = rows ? static_cast<int64_t>(rows->table().size()) : 0});
+  Performer performer{*this, item, replayed};
+  for (Output& output : outputs) std::visit(performer, output);
 }
 
 bool Server::over() const {
   bool somebody = false;
-  for (const Worker& worker : workers_) {
+  for (const WorkerRecord& worker : state_.workers()) {
     if (worker.present && !worker.done) return false;
     somebody = somebody || worker.done;
   }
-  if (!somebody && !diverged_)
+  if (!somebody && !diverged())
     throw FabricError(FabricError::Kind::kPeerLost, 0,
                       "every worker is lost or was refused: nobody is left to train");
   return true;
 }
 
-void Server::handle(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided) {
-  if (!leads() || chain_.is_changing()) return defer(from, request, bytes, std::move(decided));
-  const RequestLimits limits{static_cast<int>(workers_.size()),
-                             ring_.first_server(),
-                             ring_.replicas() > 0 ? ring_.servers() - 1 : 0,
-                             ring_.shards(),
-                             version_,
-                             context_.model.architecture().rows()};
-  std::string fault = fault_of(request, bytes, from, limits);
-  if (fault.empty()) fault = fault_of(decided, limits.workers);
-  const bool from_worker = from >= 0 && from < limits.workers;
-  if (!from_worker) {
-    if (fault.empty()) return input({.kind = Entry::kBulletin, .request = request}, decided);
-    return context_.log.warn(fmt::format("ignored a message of rank {}: {}", from, fault));
+// A worker that has not asked this server since it took over may not have been answered.
+bool Server::settled() const {
+  return over() && replication_.is_settled() && receiver_.has_heard_everybody();
+}
+
+std::vector<int> Server::latecomers() const {
+  std::vector<int> late;
+  if (!replication_.leads()) return late;
+  const Membership& members = context_.node.membership();
+  for (int index = 0; index < state_.workers().size(); ++index) {
+    const WorkerRecord& worker = state_.workers()[index];
+    if (members.alive(index) && (!worker.present || !worker.done ||
+                                 worker.incarnation != members.incarnation(index)))
+      late.push_back(index);
   }
-  Worker& sender = worker(from);
-  if (!sender.present) return;
-  if (!fault.empty()) return refuse(from, fault);
-  // It has not heard that this server took over: it will ask again, as others do.
-  if (request.epoch < led_since_) return tell_(notice(), from);
-  if (!follows(sender, request.sequence))
-    return refuse(from, fmt::format("request {} after {}", request.sequence, sender.sequence));
-  sender.sequence = request.sequence;
-  if (sender.queue.size() >= kMostQueued) return refuse(from, "more requests than make sense");
-  sender.queue.push_back(request);
-  process_queue(from);
+  return late;
 }
 
-void Server::defer(Rank from, const Request& request, size_t bytes, std::vector<Decided> decided) {
-  const auto is_worker = [&](Rank rank) {
-    return rank >= 0 && rank < static_cast<Rank>(workers_.size());
-  };
-  // Who does not know that this server has handed over or taken over asks again when it does.
-  const uint32_t since = leads() ? led_since_ : chain_.order().epoch;
-  std::erase_if(deferred_, [&](const Deferred& other) {
-    return is_worker(other.from) && other.request.epoch < since;
-  });
-  const auto waiting = std::count_if(deferred_.begin(), deferred_.end(),
-                                     [&](const Deferred& other) { return other.from == from; });
-  if (static_cast<size_t>(waiting) < (is_worker(from) ? kMostQueued : kMostDeferred))
-    deferred_.push_back({from, request, bytes, std::move(decided)});
+void Server::release(uint64_t acknowledged) {
+  replier_.release(acknowledged);
+  if (!replication_.leads()) return;
+  for (const Bulletin& bulletin : state_.versions().bulletins())
+    if (bulletin.index > published_ && bulletin.index <= acknowledged)
+      publish_(bulletin.request, bulletin.decided);
+  published_ = std::max(published_, acknowledged);
 }
 
-// One after the other; but to a server that took over, a worker says again what the head before
-// had not answered.
-bool Server::follows(Worker& sender, uint64_t sequence) const {
-  if (std::exchange(sender.unheard, false)) return sequence >= 1 && sequence <= sender.executed + 1;
-  return sequence == sender.sequence + 1;
+void Server::publish_again() {
+  published_ = 0;
+  replication_.release();
 }
 
-// In the order sent; what comes after a push waits until its gradients are there.
-void Server::process_queue(int index) {
-  Worker& sender = worker(index);
-  while (sender.present && !sender.push && !sender.queue.empty()) {
-    const Request request = sender.queue.front();
-    sender.queue.pop_front();
-    if (request.flags & Request::kPush)
-      begin_push(index, request);
-    else if (request.flags & Request::kRows)
-      receive_rows(index, request);
-    else if (request.flags & Request::kSecure)
-      tell_secured(index, request);
-    else if (request.sequence <= sender.executed)
-      answer_again(index, request);
-    else
-      input({.kind = Entry::kRequest, .worker = index, .request = request});
-  }
+void Server::rebalance(const std::vector<Member>& target) {
+  // Near the end nobody gains by it, and some have left.
+  const bool ends = std::any_of(state_.workers().begin(), state_.workers().end(),
+                                [](const WorkerRecord& worker) { return worker.finished; });
+  if (ends || closed() || diverged()) return;
+  // Gradients of an open step would have to be sent once more to another head.
+  replication_.rebalance(target, !state_.versions().gathered().empty());
 }
 
-void Server::begin_push(int index, const Request& request) {
-  Worker& sender = worker(index);
-  const bool again = request.sequence <= sender.executed;
-  if (!again && request.clock < sender.clock) local_.count("pushes_duplicated");
-  const bool repeats = sender.reply.kind == Reply::kRepeat && request.flags & Request::kFinal;
-  if (!again && (request.clock != sender.clock || (sender.finished && !repeats)))
-    return refuse(index, fmt::format("push {} after {}", request.clock, sender.clock));
-  if (shard_.rows()) return receive_rows(index, request);
-  if (request.flags & Request::kOutbox) return take_outbox(index, request);
-  const size_t slot = shard_.take_slot();
-  const size_t element = shard_.element_bytes();
-  const std::vector<Range> whole{shard_.range()};
-  const std::vector<Range>& pieces = request.flags & Request::kInParts ? pieces_ : whole;
-  sender.push = Push{request, slot, 0};
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].empty()) continue;
-    const size_t bytes = pieces[i].size() * element;
-    inbox_.expect(
-        index, gradient_tag(ring_.stream(index_, request.sequence), i),
-        shard_.slot(slot).subspan((pieces[i].begin - shard_.range().begin) * element, bytes),
-        {.kind = Arrival::kGradient, .shard = index_, .peer = index, .bytes = bytes});
-    ++sender.push->pieces_left;
-  }
-  if (sender.push->pieces_left == 0) finish_push(index);
+void Server::piece_sent(const Arrival& arrival, const Completion& completion) {
+  replier_.piece_sent(arrival, completion, state_.workers()[arrival.peer].present);
 }
 
-// The gradient lies where its worker computes: nothing has to arrive.
-void Server::take_outbox(int index, const Request& request) {
-  const size_t parameters = context_.model.parameters().size();
-  std::span<float> gradient;
-  if (context_.window && !context_.task.deterministic)
-    gradient = floats_in(*context_.window, index, request.offset, parameters);
-  if (gradient.size() != parameters) return refuse(index, "a gradient that lies nowhere");
-  const Range range = shard_.range();
-  worker(index).push =
-      Push{request, shard_.lend_slot(gradient.subspan(range.begin, range.size())), 0};
-  finish_push(index);
+// It is in the state of the head before, up to the last entry that reached it; what came after that
+// nobody has seen the effect of. It lacks two things that only the head had: gradients that were
+// gathered for a step that is open, and connections. Workers notice the loss by themselves and say
+// again what was not answered.
+void Server::take_over() {
+  context_.log.warn(fmt::format("takes over shard {} at version {}", state_.settings().shard,
+                                state_.versions().version()));
+  std::vector<GradientName> names;
+  for (const Gathered& gathered : state_.versions().gathered()) names.push_back(gathered.name());
+  held_.lack(std::move(names));
+  receiver_.take_over();
 }
 
-// Takes what this worker has in its window, since that is about to change.
-void Server::secure(int index) {
-  for (Gathered& gathered : gathered_)
-    if (gathered.worker == index && gathered.slot != kNoSlot)
-      gathered.slot = shard_.own_slot(gathered.slot);
+void Server::hand_over() {
+  context_.log.info(fmt::format("hands over shard {} at version {}", state_.settings().shard,
+                                state_.versions().version()));
+  receiver_.hand_over();
+  replier_.hand_over();
+  held_.discard_all();
 }
 
-void Server::tell_secured(int index, const Request& request) {
-  secure(index);
-  worker(index).secured =
-      node_.endpoint().send(index, secured_tag(ring_.stream(index_, request.sequence)), {});
+Buffer<float> Server::save(Archive& archive) {
+  state_.archive(archive);
+  archive_books(archive);
+  return updates_.save(archive);
 }
 
-void Server::gradient_arrived(const Arrival& arrival, const Completion& completion) {
-  Worker& sender = worker(arrival.peer);
-  if (!sender.present || !sender.push) return;
-  if (completion.state == State::kPeerLost) return;  // the membership says so too
-  if (completion.state != State::kDone || completion.bytes != arrival.bytes)
-    return refuse(arrival.peer, fmt::format("a gradient of {} bytes instead of {}",
-                                            completion.bytes, arrival.bytes));
-  if (--sender.push->pieces_left > 0) return;
-  finish_push(arrival.peer);
-  process_queue(arrival.peer);
+void Server::restore(Archive& archive, std::span<const float> values) {
+  state_.archive(archive);
+  archive_books(archive);
+  updates_.restore(archive, values);
+  context_.log.info(fmt::format("has shard {} from version {} on", state_.settings().shard,
+                                state_.versions().version()));
 }
 
-void Server::refuse(int index, const std::string& why) {
-  if (!leads() || !worker(index).present) return;
-  context_.log.warn(fmt::format("rank {} sent nonsense: {}", index, why));
-  input({.kind = Entry::kExpelled, .worker = index});
+// What every replica counts alike.
+void Server::archive_books(Archive& archive) {
+  std::map<std::string, int64_t> counters = context_.recorder.counters();
+  std::vector<EvaluationRow> evaluations = context_.recorder.evaluations();
+  archive(counters, evaluations);
+  if (!archive.reading()) return;
+  context_.recorder = Recorder();
+  for (const auto& [name, count] : counters) context_.recorder.count(name, count);
+  for (const EvaluationRow& row : evaluations) context_.recorder.evaluation(row);
 }
 
-void Server::input(Entry entry, std::vector<Decided> decided) {
-  TUTTI_CHECK(!current_);
-  if (chain_.is_changing()) return void(waiting_.push_back({entry, std::move(decided)}));
-  auto item = std::make_unique<Chain::Item>();
-  entry.shard = index_;
-  entry.index = chain_.number_next();
-  item->entry = entry;
-  item->decided = std::move(decided);
-  execute(*item);
-  chain_.pass_on(std::move(item));
-  entry.has_order() ? look_at_chain() : release();
-}
-
-void Server::follow() {
-  while (std::unique_ptr<Chain::Item> item = chain_.next()) {
-    if (item->entry.kind == Entry::kState) {
-      restore(*item);
-      continue;
-    }
-    replaying_ = true;
-    execute(*item);
-    replaying_ = false;
-    chain_.pass_on(std::move(item));
-  }
-  look_at_chain();
-}
-
-void Server::execute(Chain::Item& item) {
-  const Entry& entry = item.entry;
-  current_ = &item;
-  updates_ = 0;
-  changed_ = true;
-  if (entry.kind == Entry::kRequest)
-    take(entry.worker, entry.request);
-  else if (entry.kind == Entry::kLost)
-    lose(entry.worker);
-  else if (entry.kind == Entry::kJoined)
-    join(entry.worker, entry.incarnation);
-  else if (entry.kind == Entry::kExpelled)
-    expel(entry.worker, "see above");
-  else if (entry.kind == Entry::kDelivered)
-    try_to_close();
-  else if (entry.kind == Entry::kBulletin)
-    obey(entry.request, item.decided);
-  else if (entry.kind == Entry::kClosed)
-    end();
-  else if (entry.kind == Entry::kForgotten) {
-    std::erase_if(gathered_, [&](const Gathered& gathered) {
-      return gathered.worker == entry.worker && gathered.push.sequence == entry.request.sequence;
-    });
-    try_to_close();
-  }
-  answer_all();
-  if (entry.kind == Entry::kRequest && !(entry.request.flags & Request::kPush)) {
-    try_to_close();  // now that this worker waits too, all may wait for a lost one
-    answer_all();
-  }
-  if (updates_ != static_cast<int>(entry.updated))
-    throw Error(fmt::format("entry {} of shard {} made {} updates here and {} at the head",
-                            entry.index, index_, updates_, entry.updated));
-  current_ = nullptr;
-}
-
-void Server::take(int index, const Request& request) {
-  Worker& sender = worker(index);
-  const size_t slot = sender.push ? sender.push->slot : kNoSlot;
-  sender.push.reset();
-  sender.executed = request.sequence;
-  sender.forgiven = std::max(sender.forgiven, request.forgiven);
-  if (request.flags & Request::kLeave) {
-    diverged_ = true;
-    free(slot);
-    return remove(index);
-  }
-  if (coordinates()) {
-    consistency_->observe(index, request.occupancy, present(true).size());
-    try {
-      if (request.flags & Request::kEvaluated && !coordinator_->evaluated(index, request.share)) {
-        free(slot);
-        return expel(index, "an evaluation that nobody asked for");
-      }
-    } catch (const DivergedError& error) {  // everybody is to hear of it
-      context_.log.warn(error.what());
-      diverged_ = true;
-    }
-  }
-  if (request.flags & Request::kPull) {
-    if (sender.pull) {
-      free(slot);
-      return expel(index, "a second pull before the first was answered");
-    }
-    sender.pull = request;
-    sender.waited = false;
-    sender.heard = !replaying_;
-    if (request.flags & Request::kRows && slot != kNoSlot) take_keys(index, slot);
-  }
-  if (request.flags & Request::kFinal) sender.finished = true;
-  if (request.flags & Request::kGoodbye) sender.done = true;
-  if (request.flags & Request::kPush) take_push(index, request, slot);
-}
-
-void Server::obey(const Request& bulletin, const std::vector<Decided>& decided) {
-  if (bulletin.flags & Request::kKeep) {
-    if (bulletin.share.id <= to_keep_) return;  // it was told before
-    to_keep_ = bulletin.share.id;
-    keep_at_ = consistency_->collects() ? bulletin.version : 0;
-    return updated();
-  }
-  if (bulletin.version < version_) return;
-  decisions_[bulletin.version] = decided;
-  try_to_close();
+void Server::finish_sending() {
+  replier_.finish_sending();
+  replication_.finish_sending();
 }
 
 }  // namespace tutti::parameter_server

@@ -94,7 +94,7 @@ void ServerNode::dismiss_latecomers() {
   look_at_members();
   for (const auto& [shard, own] : servers_)
     for (const int worker : own->server->latecomers()) {
-      Notice over = own->server->notice();
+      Notice over = own->server->replication().notice();
       over.over = 1;
       tell(over, worker);
     }
@@ -105,9 +105,9 @@ bool ServerNode::over() {
   bool all_closed = true, all_over = true, any = false;
   for (const auto& [shard, own] : servers_) {
     Server& server = *own->server;
-    if (server.is_joining()) continue;
+    if (server.replication().is_joining()) continue;
     any = true;
-    if (server.leads() && !server.closed() && server.settled()) {
+    if (server.replication().leads() && !server.closed() && server.settled()) {
       server.finish_sending();
       server.close_chain();
     }
@@ -129,7 +129,7 @@ bool ServerNode::over() {
 // A server without any shard: it came back, and others do without it, or nobody is left.
 bool ServerNode::nobody_needs_it() const {
   for (const auto& [shard, own] : servers_)
-    if (!own->server->is_joining()) return false;
+    if (!own->server->replication().is_joining()) return false;
   return told_over_ || silent_s_ > (heard_ ? node_.timeout_s() : kLinger_s);
 }
 
@@ -137,7 +137,7 @@ bool ServerNode::nobody_needs_it() const {
 void ServerNode::report() {
   if (config_.replicas == 0) return;
   for (const auto& [shard, own] : servers_) {
-    if (!own->server->leads()) continue;
+    if (!own->server->replication().leads()) continue;
     context_.recorder.count("shards_served");
     context_.recorder.count("parameters_served",
                             static_cast<int64_t>(sizes_[static_cast<size_t>(shard)]));
@@ -185,11 +185,11 @@ void ServerNode::wait_for_news() {
   if (arrival.kind == Arrival::kLoss) return look_at_members();
   Server* server = find(arrival.shard);
   if (server && arrival.kind == Arrival::kGradient)
-    server->gradient_arrived(arrival, completion);
+    server->receiver().gradient_arrived(arrival, completion);
   else if (server && arrival.kind == Arrival::kSent)
     server->piece_sent(arrival, completion);
   else if (server)
-    server->update_arrived(arrival, completion);
+    server->replication().update_arrived(arrival, completion);
 }
 
 void ServerNode::request_arrived(const Completion& completion) {
@@ -210,7 +210,7 @@ void ServerNode::request_arrived(const Completion& completion) {
   Server* server = find(request.shard);
   if (!server && config_.replicas > 0) return;  // it has moved, and its sender will hear of that
   if (!server) return refuse(completion.peer, "a message about another server's shard");
-  server->handle(completion.peer, request, completion.bytes, std::move(decided));
+  server->receiver().handle(completion.peer, request, completion.bytes, std::move(decided));
 }
 
 void ServerNode::entry_arrived(const Completion& completion) {
@@ -241,13 +241,13 @@ void ServerNode::entry_arrived(const Completion& completion) {
     add_server(entry.shard, {});
     server = find(entry.shard);
   }
-  server->entry_arrived(completion.peer, entry, std::move(decided));
+  server->replication().entry_arrived(completion.peer, entry, std::move(decided));
 }
 
 void ServerNode::refuse(Rank from, const std::string& why) {
   if (!is_worker(from))
     return context_.log.warn(fmt::format("ignored a message of rank {}: {}", from, why));
-  for (const auto& [shard, own] : servers_) own->server->refuse(from, why);
+  for (const auto& [shard, own] : servers_) own->server->receiver().refuse(from, why);
 }
 
 void ServerNode::publish(const Request& request, const std::vector<Decided>& decided) {
@@ -285,7 +285,7 @@ void ServerNode::deliver_locally() {
     local_.pop_front();
     const size_t bytes = sizeof(Request) + local.decided.size() * sizeof(Decided);
     if (Server* server = find(local.shard))
-      server->handle(node_.endpoint().rank(), local.request, bytes, local.decided);
+      server->receiver().handle(node_.endpoint().rank(), local.request, bytes, local.decided);
   }
 }
 

@@ -35,7 +35,7 @@ void ServerNode::look_at_members() {
     }
   }
   if (worker_changed)
-    for (const auto& [shard, own] : servers_) own->server->look_at_workers();
+    for (const auto& [shard, own] : servers_) own->server->receiver().look_at_workers();
 }
 
 // Chains wait for each other: nobody should have to look by itself whether they are still there.
@@ -48,8 +48,11 @@ void ServerNode::watch(Rank server) {
 void ServerNode::look_at_servers(Rank joined) {
   over_since_s_ = -1;
   for (const auto& [shard, own] : servers_) {
-    own->server->look_at_servers();
-    if (joined != kAnyRank && own->server->leads()) tell(own->server->notice(), joined);
+    Server& server = *own->server;
+    server.replication().look_at_servers();
+    server.publish_again();  // the head that a bulletin was sent to may have been lost with it
+    if (joined != kAnyRank && server.replication().leads())
+      tell(server.replication().notice(), joined);
   }
   target_ = ring_.balanced(sizes_);
 }
@@ -74,20 +77,20 @@ void ServerNode::rebalance() {
 
 std::vector<Member> ServerNode::holders(int shard) {
   const Server* server = find(shard);
-  const bool has_part = server && server->has_part();
-  return ring_.left_of(has_part ? server->order().members
+  const bool has_part = server && server->replication().has_part();
+  return ring_.left_of(has_part ? server->replication().chain().order().members
                                 : known_[static_cast<size_t>(shard)].members);
 }
 
 // Others have its shards now.
 void ServerNode::remove_retired() {
   for (auto it = servers_.begin(); it != servers_.end();) {
-    const Server& server = *it->second->server;
-    if (server.has_part() || server.is_joining()) {
+    const Replication& replication = it->second->server->replication();
+    if (replication.has_part() || replication.is_joining()) {
       ++it;
       continue;
     }
-    known_[static_cast<size_t>(it->first)] = server.order();
+    known_[static_cast<size_t>(it->first)] = replication.chain().order();
     const int shard = it->first;
     inbox_.forget([&](const Arrival& arrival) { return arrival.shard == shard; });
     it = servers_.erase(it);
@@ -107,8 +110,10 @@ void ServerNode::tell(const Notice& notice, Rank to) {
 
 void ServerNode::answer_where(Rank worker, int shard) {
   const Server* server = find(shard);
-  if (server && server->is_joining()) return;  // it tells everybody when it is the head
-  tell(server && server->has_part() ? server->notice() : Notice{.shard = shard}, worker);
+  const Replication* replication = server ? &server->replication() : nullptr;
+  if (replication && replication->is_joining()) return;  // it tells everybody when it is the head
+  tell(replication && replication->has_part() ? replication->notice() : Notice{.shard = shard},
+       worker);
 }
 
 void ServerNode::notice_arrived(const Completion& completion) {
@@ -129,7 +134,7 @@ void ServerNode::notice_arrived(const Completion& completion) {
   }
   Order& known = known_[static_cast<size_t>(notice.shard)];
   if (notice.epoch >= known.epoch) known = notice.order();
-  if (Server* server = find(notice.shard)) server->hear_of(notice);
+  if (Server* server = find(notice.shard)) server->replication().hear_of(notice);
   for (const auto& [shard, own] : servers_) own->server->publish_again();
 }
 

@@ -1,4 +1,5 @@
-// What a server writes down now and then, and how it goes on from there.
+#include "strategies/parameter_server/snapshot_keeper.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/run_settings.h"
-#include "strategies/parameter_server/server.h"
 #include "strategies/parameter_server/snapshot.h"
 
 namespace tutti::parameter_server {
@@ -23,38 +23,35 @@ bool take_from(std::span<const std::byte>& left, std::span<T> values) {
 
 }  // namespace
 
-// After each update whose number `snapshot_every` divides: so all shards have the same ones.
-void Server::take_snapshot() {
-  if (config_.snapshot_every == 0 || version_ % config_.snapshot_every != 0) return;
-  if (!leads() || context_.folder.empty() || node_.clock().cost_only()) return;
-  const SnapshotInfo info{.shard = index_,
-                          .shards = ring_.shards(),
-                          .elements = shard_.rows() ? shard_.rows()->table().size() : elements(),
-                          .version = version_,
-                          .samples = samples_,
+void SnapshotKeeper::write(const output::Snapshot& due) {
+  if (context_.folder.empty() || context_.node.clock().cost_only()) return;
+  RowShard* const sparse = shard_.rows();
+  const SnapshotInfo info{.shard = state_.settings().shard,
+                          .shards = shards_,
+                          .elements = sparse ? sparse->table().size() : shard_.range().size(),
+                          .version = due.version,
+                          .samples = due.samples,
                           .optimizer_steps = shard_.optimizer_steps(),
-                          .steps = coordinates() ? coordinator_->step(version_) : 0};
+                          .steps = due.steps};
   // The settings are computed only once, because they include fingerprints of all samples.
   if (settings_.empty())
     settings_ = to_text(run_settings(context_.task, context_.optimizer, context_.cluster, config_,
                                      sizes_of(context_.data)));
   std::vector<std::span<const std::byte>> parts;
   Buffer<float> rows;
-  if (shard_.rows()) {
-    rows = shard_.rows()->save(false);
-    parts.push_back(bytes_of(shard_.rows()->table().keys()));
+  if (sparse) {
+    rows = sparse->save(false);
+    parts.push_back(bytes_of(sparse->table().keys()));
     parts.push_back(bytes_of(std::span<const float>(rows.span())));
   }
   for (const std::span<float> part : shard_.state())
     parts.push_back(bytes_of(std::span<const float>(part)));
-  const std::vector<int64_t> saved = coordinates() ? coordinator_->save() : std::vector<int64_t>();
-  parts.push_back(bytes_of(std::span<const int64_t>(saved)));
+  parts.push_back(bytes_of(std::span<const int64_t>(due.coordinator)));
   write_snapshot(context_.folder, info, settings_, parts);
   local_.count("snapshots");
 }
 
-// Keys, and their rows with the optimizer's state.
-bool Server::resume_rows(uint64_t count, std::span<const std::byte>& left) {
+bool SnapshotKeeper::resume_rows(uint64_t count, std::span<const std::byte>& left) {
   RowShard& rows = *shard_.rows();
   if (count > left.size() / sizeof(uint64_t)) return false;
   std::vector<uint64_t> keys(count);
@@ -63,29 +60,26 @@ bool Server::resume_rows(uint64_t count, std::span<const std::byte>& left) {
   return take_from(left, std::span(saved)) && rows.restore(keys, 0, saved);
 }
 
-void Server::resume() {
-  if (node_.clock().cost_only()) return;
-  const int64_t version = newest_snapshot(config_.resume, ring_.shards(), context_.log);
-  const std::string path = snapshot_path(config_.resume, index_, version);
+void SnapshotKeeper::resume() {
+  if (context_.node.clock().cost_only()) return;
+  const int64_t version = newest_snapshot(config_.resume, shards_, context_.log);
+  const std::string path = snapshot_path(config_.resume, state_.settings().shard, version);
   const Snapshot snapshot = read_snapshot(path);
   std::span<const std::byte> left = snapshot.content;
   bool fits = shard_.rows() ? resume_rows(snapshot.info.elements, left)
-                            : snapshot.info.elements == elements();
+                            : snapshot.info.elements == shard_.range().size();
   for (const std::span<float> part : shard_.state()) fits = fits && take_from(left, part);
   std::vector<int64_t> saved(left.size() / sizeof(int64_t));
   if (!saved.empty()) std::memcpy(saved.data(), left.data(), saved.size() * sizeof(int64_t));
   fits = fits && left.size() % sizeof(int64_t) == 0;
-  if (fits) fits = coordinates() ? coordinator_->restore(version, saved) : saved.empty();
-  if (!fits)
+  if (!fits || !state_.resume(version, snapshot.info.samples, saved))
     throw DataError(
         fmt::format("{}: is of another model, optimizer or number of workers: go on "
                     "with the job of that run (its job.toml)",
                     path));
   shard_.resume(snapshot.info.optimizer_steps);
-  version_ = version;
-  samples_ = snapshot.info.samples;
   context_.log.info(fmt::format("goes on from update {} of {}", version, config_.resume));
-  if (coordinates()) context_.recorder.count("resumed_at_update", version);
+  if (state_.settings().coordinates()) context_.recorder.count("resumed_at_update", version);
 }
 
 }  // namespace tutti::parameter_server
