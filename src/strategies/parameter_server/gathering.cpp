@@ -21,9 +21,8 @@ void Gathering::decide(int64_t version, std::span<const Decided> decided) {
 }
 
 Gathering::Choice Gathering::choose(int64_t version, size_t left_in_epoch) {
-  if (all_.empty()) return {};
   const bool chooses = !consistency_.lockstep() && settings_.config.servers > 1;
-  if (!chooses || settings_.coordinates()) return count(left_in_epoch);
+  if (!chooses || settings_.coordinates()) return all_.empty() ? Choice{} : count(left_in_epoch);
   const auto decision = decisions_.find(version);
   return decision == decisions_.end() ? Choice{} : follow(decision->second);
 }

@@ -6,6 +6,7 @@
 // numbers: it knows which of these the one before had taken and the chain has.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <span>
@@ -69,8 +70,9 @@ class Link {
   // Of the parameters that were read last: updates in them, and when that was.
   int64_t version() const { return version_; }
   double read_s() const { return read_s_; }
-  void use() {  // they are what is computed on from now on
-    version_ = reply_.version;
+  // They are what is computed on from now on, as a part of the step after `most` updates at most.
+  void use(int64_t most) {
+    version_ = std::min(reply_.version, most);
     read_s_ = arrived_s_;
   }
   int64_t pushes() const { return pushes_; }

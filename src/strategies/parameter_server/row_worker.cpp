@@ -58,7 +58,7 @@ void RowWorker::compute(const Hand& hand) {
   accrued_samples_ = local_.samples_in(place);
   touch(samples_at(place));
   pull_rows(0, collects_ ? coordinator().reply().version : 0);
-  for (Link& link : links_) link.use();
+  for (Link& link : links_) use(link);
   began_ = true;
   const LocalWorker::Result result = gradient(place, number_of(hand));
   push_rows();

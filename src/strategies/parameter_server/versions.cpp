@@ -166,7 +166,7 @@ bool Versions::obey(Turn& turn, const Request& bulletin, std::span<const Decided
     keep_if_due(turn);
     return false;
   }
-  if (bulletin.version < version_) return false;
+  if (bulletin.version < version_ || decided.empty()) return false;
   gathering_.decide(bulletin.version, decided);
   return true;
 }

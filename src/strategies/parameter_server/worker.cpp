@@ -128,7 +128,7 @@ void Worker::finish_training() {
   if (!collects_ || accrued_steps_ == 0) return;
   await_version(coordinator().reply().version);
   await_replies();
-  for (Link& link : links_) link.use();
+  for (Link& link : links_) use(link);
 }
 
 // Nobody pushes any more: everybody gets the same parameters.
@@ -314,6 +314,12 @@ void Worker::catch_up_with(int64_t version) {
   await_replies();
 }
 
+// A step that does without late workers may be closed at a server before it answers this one. The
+// step is that of the first server all the same: counted from a later one it might never close.
+void Worker::use(Link& link) {
+  link.use(collects_ ? coordinator().reply().version : link.reply().version);
+}
+
 void Worker::record_step() {
   if (!row_) return;
   row_->time_s = elapsed_s();
@@ -328,7 +334,7 @@ void Worker::commit() {
     for (const Link& link : links_) link.read(context_.model.parameters());
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(incoming_.size())});
-  for (Link& link : links_) link.use();
+  for (Link& link : links_) use(link);
   began_ = true;
 }
 

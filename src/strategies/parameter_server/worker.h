@@ -41,6 +41,7 @@ class Worker : private LateParameters {
   void await_replies(double timeout_s, bool headers_only = false);
   void await_version(int64_t version);
   void catch_up_with(int64_t version);
+  void use(Link& link);
   void record_step();
   virtual void commit();
 

@@ -15,7 +15,7 @@ namespace tutti::parameter_server {
 void Worker::commit_late() {
   late_pieces_ = 0;
   for (Link& link : links_) {
-    link.use();
+    use(link);
     if (link.awaits()) {
       for (size_t i = 0; i < link.pieces().size(); ++i)
         if (link.handles()[i + 1].pending()) ++late_pieces_;
