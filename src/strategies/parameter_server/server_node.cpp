@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "strategies/parameter_server/layout.h"
 
 namespace tutti::parameter_server {
 namespace {
@@ -29,38 +28,18 @@ ServerNode::ServerNode(Context& context, const Config& config)
       config_(config),
       ring_(context.node, static_cast<Rank>(context.cluster.workers), config),
       inbox_(context.node.endpoint()),
-      notice_(sizeof(Notice)),
-      joins_late_(node_.membership().incarnation(node_.endpoint().rank()) > 0) {
+      posts_(context.node, ring_),
+      joins_late_(node_.membership().incarnation(node_.endpoint().rank()) > 0),
+      shards_(
+          context, config, ring_, inbox_, joins_late_,
+          [this](const Request& request, const std::vector<Decided>& decided) {
+            publish(request, decided);
+          },
+          [this](const Notice& notice, Rank to) { tell(notice, to); }),
+      notice_(sizeof(Notice)) {
   const auto most_decided = static_cast<size_t>(context.cluster.workers) * sizeof(Decided);
   request_.resize(sizeof(Request) + most_decided);
   entry_.resize(sizeof(Entry) + most_decided);
-  for (const Range range : detail_of<ServerDetail>(context.plan).shards)
-    sizes_.push_back(range.size());
-  for (int shard = 0; shard < ring_.shards(); ++shard) {
-    const Order& order = known_.emplace_back(ring_.first_order(shard));
-    const bool has_part =
-        std::any_of(order.members.begin(), order.members.end(),
-                    [&](const Member& member) { return member.rank == node_.endpoint().rank(); });
-    // One that came back has forgotten everything, and waits for somebody to give it a state.
-    if (has_part && !(joins_late_ && config.replicas > 0)) add_server(shard, order);
-  }
-  if (joins_late_) target_ = ring_.balanced(sizes_);
-}
-
-void ServerNode::add_server(int shard, Order order) {
-  servers_[shard] = std::make_unique<Own>();
-  Own& added = *servers_[shard];
-  Recorder& counts = config_.replicas > 0 ? added.recorder : context_.recorder;
-  added.context.reset(new Context{context_.node, context_.plan, context_.task, context_.cluster,
-                                  context_.optimizer, context_.data, context_.model,
-                                  context_.window, context_.watch, counts, context_.log,
-                                  context_.members, context_.folder});
-  added.server = std::make_unique<Server>(
-      *added.context, context_.recorder, config_, ring_, shard, std::move(order), inbox_,
-      [this](const Request& request, const std::vector<Decided>& decided) {
-        publish(request, decided);
-      },
-      [this](const Notice& notice, Rank to) { tell(notice, to); });
 }
 
 void ServerNode::run() {
@@ -75,15 +54,14 @@ void ServerNode::run() {
     wait_for_news();
     look_at_members();
     deliver_locally();
-    rebalance();
+    shards_.rebalance();
   }
-  for (const auto& [shard, own] : servers_) own->server->finish_sending();
+  for (Server* server : shards_.all()) server->finish_sending();
   dismiss_latecomers();
-  for (Post& post : posts_)
-    if (post.sending.pending()) node_.endpoint().wait(post.sending, kLinger_s);
-  report();
-  for (const auto& [shard, own] : servers_)
-    if (own->server->diverged())
+  posts_.finish(kLinger_s);
+  shards_.report();
+  for (const Server* server : shards_.all())
+    if (server->diverged())
       throw DivergedError("the loss of a worker is not a finite number any more");
 }
 
@@ -92,27 +70,26 @@ void ServerNode::run() {
 void ServerNode::dismiss_latecomers() {
   if (config_.replicas == 0) return;
   look_at_members();
-  for (const auto& [shard, own] : servers_)
-    for (const int worker : own->server->latecomers()) {
-      Notice over = own->server->replication().notice();
+  for (const Server* server : shards_.all())
+    for (const int worker : server->latecomers()) {
+      Notice over = server->replication().notice();
       over.over = 1;
       tell(over, worker);
     }
 }
 
 bool ServerNode::over() {
-  remove_retired();
+  shards_.remove_retired();
   bool all_closed = true, all_over = true, any = false;
-  for (const auto& [shard, own] : servers_) {
-    Server& server = *own->server;
-    if (server.replication().is_joining()) continue;
+  for (Server* server : shards_.all()) {
+    if (server->replication().is_joining()) continue;
     any = true;
-    if (server.replication().leads() && !server.closed() && server.settled()) {
-      server.finish_sending();
-      server.close_chain();
+    if (server->replication().leads() && !server->closed() && server->settled()) {
+      server->finish_sending();
+      server->close_chain();
     }
-    all_closed = all_closed && server.closed();
-    all_over = all_over && (server.closed() || server.over());
+    all_closed = all_closed && server->closed();
+    all_over = all_over && (server->closed() || server->over());
   }
   if (!any) return nobody_needs_it();
   if (all_closed && !std::exchange(told_over_, true) && config_.replicas > 0) {
@@ -128,22 +105,8 @@ bool ServerNode::over() {
 
 // A server without any shard: it came back, and others do without it, or nobody is left.
 bool ServerNode::nobody_needs_it() const {
-  for (const auto& [shard, own] : servers_)
-    if (!own->server->replication().is_joining()) return false;
+  if (!shards_.all_join()) return false;
   return told_over_ || silent_s_ > (heard_ ? node_.timeout_s() : kLinger_s);
-}
-
-// Of the shards that it serves, what happened from the start.
-void ServerNode::report() {
-  if (config_.replicas == 0) return;
-  for (const auto& [shard, own] : servers_) {
-    if (!own->server->replication().leads()) continue;
-    context_.recorder.count("shards_served");
-    context_.recorder.count("parameters_served",
-                            static_cast<int64_t>(sizes_[static_cast<size_t>(shard)]));
-    for (const auto& [name, count] : own->recorder.counters()) context_.recorder.count(name, count);
-    for (const EvaluationRow& row : own->recorder.evaluations()) context_.recorder.evaluation(row);
-  }
 }
 
 void ServerNode::receive_request() {
@@ -156,11 +119,6 @@ void ServerNode::receive_notice() {
 
 void ServerNode::receive_entry() {
   inbox_.expect(kAnyRank, entry_tag(), entry_, {.kind = Arrival::kEntry});
-}
-
-Server* ServerNode::find(int shard) {
-  const auto found = servers_.find(shard);
-  return found == servers_.end() ? nullptr : found->second->server.get();
 }
 
 void ServerNode::wait_for_news() {
@@ -183,7 +141,7 @@ void ServerNode::wait_for_news() {
   if (arrival.kind == Arrival::kEntry) return entry_arrived(completion);
   if (arrival.kind == Arrival::kNotice) return notice_arrived(completion);
   if (arrival.kind == Arrival::kLoss) return look_at_members();
-  Server* server = find(arrival.shard);
+  Server* server = shards_.find(arrival.shard);
   if (server && arrival.kind == Arrival::kGradient)
     server->receiver().gradient_arrived(arrival, completion);
   else if (server && arrival.kind == Arrival::kSent)
@@ -207,7 +165,7 @@ void ServerNode::request_arrived(const Completion& completion) {
   if (!about_a_shard) return refuse(completion.peer, "a message of another size, or no such shard");
   if (request.flags == Request::kWhere && config_.replicas > 0 && is_worker(completion.peer))
     return answer_where(completion.peer, request.shard);
-  Server* server = find(request.shard);
+  Server* server = shards_.find(request.shard);
   if (!server && config_.replicas > 0) return;  // it has moved, and its sender will hear of that
   if (!server) return refuse(completion.peer, "a message about another server's shard");
   server->receiver().handle(completion.peer, request, completion.bytes, std::move(decided));
@@ -227,7 +185,7 @@ void ServerNode::entry_arrived(const Completion& completion) {
   const bool known = entry.shard >= 0 && entry.shard < ring_.shards();
   const EntryLimits limits{.workers = static_cast<int>(context_.cluster.workers),
                            .shards = ring_.shards(),
-                           .elements = known ? sizes_[static_cast<size_t>(entry.shard)] : 0,
+                           .elements = known ? shards_.elements(entry.shard) : 0,
                            .rows = context_.model.architecture().rows(),
                            .row_width = context_.model.architecture().row_width,
                            .first_server = ring_.first_server(),
@@ -235,11 +193,10 @@ void ServerNode::entry_arrived(const Completion& completion) {
   std::string fault = fault_of(entry, completion.bytes, limits);
   if (fault.empty()) fault = fault_of(decided, limits.workers);
   if (!fault.empty()) return refuse(completion.peer, fault);
-  Server* server = find(entry.shard);
+  Server* server = shards_.find(entry.shard);
   if (!server) {
     if (entry.kind != Entry::kState) return;  // it was left out of that chain
-    add_server(entry.shard, {});
-    server = find(entry.shard);
+    server = &shards_.add(entry.shard, {});
   }
   server->replication().entry_arrived(completion.peer, entry, std::move(decided));
 }
@@ -247,46 +204,107 @@ void ServerNode::entry_arrived(const Completion& completion) {
 void ServerNode::refuse(Rank from, const std::string& why) {
   if (!is_worker(from))
     return context_.log.warn(fmt::format("ignored a message of rank {}: {}", from, why));
-  for (const auto& [shard, own] : servers_) own->server->receiver().refuse(from, why);
+  for (Server* server : shards_.all()) server->receiver().refuse(from, why);
 }
 
 void ServerNode::publish(const Request& request, const std::vector<Decided>& decided) {
   for (int shard = 1; shard < ring_.shards(); ++shard) {
     Request copy = request;
     copy.shard = shard;
-    const std::vector<Member> members = holders(shard);
+    const std::vector<Member> members = shards_.holders(shard);
     if (members.empty()) continue;
-    if (members.front().rank == node_.endpoint().rank()) {
+    if (members.front().rank == node_.endpoint().rank())
       local_.push_back({shard, copy, decided});
-      continue;
-    }
-    std::vector<std::byte> message(sizeof(Request) + decided.size() * sizeof(Decided));
-    std::memcpy(message.data(), &copy, sizeof(Request));
-    if (!decided.empty())
-      std::memcpy(message.data() + sizeof(Request), decided.data(),
-                  decided.size() * sizeof(Decided));
-    post(members.front().rank, request_tag(), std::move(message));
+    else
+      posts_.publish(members.front().rank, copy, decided);
   }
 }
 
-void ServerNode::post(Rank to, Tag tag, std::vector<std::byte> message) {
-  const size_t most = 64 * static_cast<size_t>(node_.endpoint().size());
-  if (posts_.size() >= most) posts_.pop_front();  // small messages: those before are gone
-  Post& post = posts_.emplace_back();
-  post.message = std::move(message);
-  post.sending = node_.endpoint().send(to, tag, post.message);
+void ServerNode::tell(const Notice& notice, Rank to) {
+  if (to == kAnyRank) repeats_bulletins_ = true;
+  posts_.tell(notice, to);
 }
 
 void ServerNode::deliver_locally() {
   if (std::exchange(repeats_bulletins_, false))
-    for (const auto& [shard, own] : servers_) own->server->publish_again();
+    for (Server* server : shards_.all()) server->publish_again();
   while (!local_.empty()) {
     const Local local = std::move(local_.front());
     local_.pop_front();
     const size_t bytes = sizeof(Request) + local.decided.size() * sizeof(Decided);
-    if (Server* server = find(local.shard))
+    if (Server* server = shards_.find(local.shard))
       server->receiver().handle(node_.endpoint().rank(), local.request, bytes, local.decided);
   }
+}
+
+void ServerNode::look_at_members() {
+  bool worker_changed = false;
+  while (const std::optional<MemberEvent> event = node_.membership().next_event()) {
+    if (is_worker(event->rank)) {
+      worker_changed = true;
+    } else if (event->kind == MemberEvent::Kind::kLost) {
+      if (config_.replicas == 0)
+        throw FabricError(FabricError::Kind::kPeerLost, event->rank,
+                          fmt::format("lost rank {}, a server, and nobody has a copy of its "
+                                      "parameters; strategy.replicas = 1 would have kept one",
+                                      event->rank));
+      context_.log.warn(fmt::format("rank {}, a server, is lost", event->rank));
+      look_at_servers(kAnyRank);
+    } else if (config_.replicas > 0) {
+      context_.log.info(fmt::format("rank {}, a server, is back", event->rank));
+      watch(event->rank);
+      look_at_servers(event->rank);
+    }
+  }
+  if (worker_changed)
+    for (Server* server : shards_.all()) server->receiver().look_at_workers();
+}
+
+// Chains wait for each other: nobody should have to look by itself whether they are still there.
+void ServerNode::watch(Rank server) {
+  if (server == node_.endpoint().rank() || !node_.membership().alive(server)) return;
+  inbox_.expect(server, life_tag(), std::span(&nothing_, 1),
+                {.kind = Arrival::kLoss, .peer = server});
+}
+
+void ServerNode::look_at_servers(Rank joined) {
+  over_since_s_ = -1;
+  for (Server* server : shards_.all()) {
+    server->replication().look_at_servers();
+    server->publish_again();  // the head that a bulletin was sent to may have been lost with it
+    if (joined != kAnyRank && server->replication().leads())
+      tell(server->replication().notice(), joined);
+  }
+  shards_.aim();
+}
+
+void ServerNode::answer_where(Rank worker, int shard) {
+  const Server* server = shards_.find(shard);
+  const Replication* replication = server ? &server->replication() : nullptr;
+  if (replication && replication->is_joining()) return;  // it tells everybody when it is the head
+  tell(replication && replication->has_part() ? replication->notice() : Notice{.shard = shard},
+       worker);
+}
+
+void ServerNode::notice_arrived(const Completion& completion) {
+  Notice notice;
+  std::memcpy(&notice, notice_.data(), sizeof(notice));
+  receive_notice();
+  look_at_members();
+  if (completion.state != State::kDone && completion.state != State::kTruncated) return;
+  const std::string fault = completion.state == State::kDone
+                                ? fault_of(notice, completion.bytes, completion.peer,
+                                           ring_.first_server(), ring_.servers(), ring_.shards())
+                                : "a message of another size";
+  if (!fault.empty()) return refuse(completion.peer, fault);
+  if (notice.count == 0) return;
+  if (notice.over) {
+    told_over_ = told_over_ || joins_late_;
+    return;
+  }
+  shards_.learn(notice);
+  if (Server* server = shards_.find(notice.shard)) server->replication().hear_of(notice);
+  for (Server* server : shards_.all()) server->publish_again();
 }
 
 }  // namespace tutti::parameter_server

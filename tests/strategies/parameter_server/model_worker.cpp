@@ -110,7 +110,12 @@ void ModelWorker::act() {
     phase_ = Phase::kGone;
     return;
   }
-  if (reply.kind == Reply::kEvaluate) return evaluate(reply.task);
+  if (reply.kind == Reply::kEvaluate) {
+    if (collects_ && phase_ == Phase::kTraining && !reply.task.on_snapshot &&
+        awaits_version(reply.version))
+      return;
+    return evaluate(reply.task);
+  }
   if (phase_ == Phase::kTraining && reply.kind == Reply::kFinish) {
     phase_ = Phase::kEnding;
     return ask(Request::kFinal);
