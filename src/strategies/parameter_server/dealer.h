@@ -41,8 +41,8 @@ class Dealer {
  private:
   struct Position {
     int64_t epoch = 0, step = 0;
-    int part = 0;
-    void archive(Archive& archive) { archive(epoch, step, part); }
+    int32_t part = 0;
+    int32_t unused = 0;  // instead of padding: equal positions are equal bytes
   };
   // Skips to the next epoch with steps. A hand may continue into later epochs.
   std::optional<Hand> block_at(Position& position) const;

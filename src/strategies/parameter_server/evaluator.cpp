@@ -59,7 +59,7 @@ std::optional<EvaluationTask> Evaluator::take(int worker, bool again) {
   }
   const EvaluationTask task = open_.back();
   open_.pop_back();
-  taken_.push_back({worker, task});
+  taken_.push_back({worker, 0, task});
   return task;
 }
 

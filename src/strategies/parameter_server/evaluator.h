@@ -33,9 +33,9 @@ class Evaluator {
 
  private:
   struct Taken {
-    int worker;
+    int32_t worker;
+    int32_t unused;  // instead of padding: equal ones are equal bytes
     EvaluationTask task;
-    void archive(Archive& archive) { archive(worker, task); }
   };
   int64_t id_ = 0;
   bool active_ = false, blocking_ = false;
