@@ -89,11 +89,12 @@ void print_strategies(bool as_json) {
                       {"computation", computation}});
       continue;
     }
-    fmt::print("{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n",
-               entry.name, entry.summary, "", structure, parallelism, optimisation, timing,
-               pattern);
-    fmt::print("{:<18} data: {}; stragglers: {}\n{:<18} a node sends: {}; computes: {}\n", "", data,
-               stragglers, "", communication, computation);
+    std::cout << fmt::format(
+        "{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n", entry.name,
+        entry.summary, "", structure, parallelism, optimisation, timing, pattern);
+    std::cout << fmt::format(
+        "{:<18} data: {}; stragglers: {}\n{:<18} a node sends: {}; computes: {}\n", "", data,
+        stragglers, "", communication, computation);
   }
   if (as_json) std::cout << list.dump() << "\n";
 }

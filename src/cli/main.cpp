@@ -127,8 +127,8 @@ Command add_check(CLI::App& app) {
   command->add_option("--diff", options->before,
                       "Say what changes from this job to JOB in roles, bytes, memory and risk");
   command->footer(
-      "Examples:\n  tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
-      "  tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml");
+      "Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
+      "         tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml");
   return {command, [=] { return run_check(*options); }};
 }
 

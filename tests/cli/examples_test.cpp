@@ -86,7 +86,7 @@ class Examples : public testing::Test {
       if (word == "--set") check = check + Arguments{word, command.at(i + 1)};
       if (word == "--cluster") expect_cluster(command.at(i + 1));
     }
-    if (command[0] == "list" || command[0] == "doctor")
+    if (command[0] == "list" || command[0] == "doctor" || command[0] == "check")
       expect_done(command);
     else if (names_a_recipe)
       expect_done(check);
