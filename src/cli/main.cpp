@@ -128,7 +128,8 @@ Command add_check(CLI::App& app) {
                       "Say what changes from this job to JOB in roles, bytes, memory and risk");
   command->footer(
       "Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
-      "         tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml");
+      "         tutti check --diff recipes/fashion-lenet-virtual.toml "
+      "recipes/parameter-server.toml");
   return {command, [=] { return run_check(*options); }};
 }
 
