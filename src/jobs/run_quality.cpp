@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "jobs/run_pictures.h"
 
 namespace tutti {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
@@ -48,19 +45,16 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
   return figures;
 }
 
-json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures) {
-  return {{"metric", record.metric},
-          {"higher_is_better", record.higher_is_better},
-          {"best", number(figures.best)},
-          {"last", number(figures.last)},
-          {"final", number(figures.final_test)},
-          // These repeat the values under names that say which samples they are of.
-          {"validation_best", number(figures.best)},
-          {"validation_final", number(figures.last)},
-          {"test_final", number(figures.final_test)},
-          {"target", job.task.target > 0 ? json(job.task.target) : json()},
-          {"reached", figures.reached},
-          {"at_chance", is_at_chance(record, figures)}};
+RecordedQuality recorded_quality(const RunRecord& record, const Job& job,
+                                 const QualityFigures& figures) {
+  return {.metric = record.metric,
+          .higher_is_better = record.higher_is_better,
+          .best = known(figures.best),
+          .last = known(figures.last),
+          .final_test = known(figures.final_test),
+          .target = job.task.target > 0 ? std::optional(job.task.target) : std::nullopt,
+          .reached = figures.reached,
+          .at_chance = is_at_chance(record, figures)};
 }
 
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance) {
