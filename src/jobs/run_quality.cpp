@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/quality.h"
 #include "jobs/run_pictures.h"
 
 namespace tutti {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
-
-bool better(const RunRecord& record, double a, double b) {
-  return record.higher_is_better ? a > b : a < b;
-}
 
 }  // namespace
 
@@ -25,13 +22,11 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
     if (&node != scribe_of(record.nodes)) continue;
     for (const EvaluationRow& row : node.evaluations) {
       if (std::isnan(figures.first)) figures.first = row.quality;
-      if (std::isnan(figures.best) || better(record, row.quality, figures.best))
+      if (std::isnan(figures.best) ||
+          is_better(row.quality, figures.best, record.higher_is_better))
         figures.best = row.quality;
       figures.last = row.quality;
-      const bool meets =
-          job.task.target > 0 && (record.higher_is_better ? row.quality >= job.task.target
-                                                          : row.quality <= job.task.target);
-      if (meets && !figures.reached) {
+      if (!figures.reached && reaches(row.quality, job.task.target, record.higher_is_better)) {
         figures.reached = true;
         figures.at_target = row;
         figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);

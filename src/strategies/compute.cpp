@@ -11,6 +11,7 @@
 #include "collectives/all_reduce.h"
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
+#include "core/quality.h"
 
 namespace tutti {
 namespace {
@@ -189,9 +190,7 @@ void charge_update(Context& context, const Layout& layout) {
 }
 
 bool reached(const Context& context, double quality) {
-  if (context.task.target <= 0) return false;
-  return context.model.architecture().classification ? quality >= context.task.target
-                                                     : quality <= context.task.target;
+  return reaches(quality, context.task.target, context.model.architecture().classification);
 }
 
 }  // namespace tutti

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/quality.h"
+
 namespace tutti {
 namespace {
 
@@ -67,11 +69,9 @@ TimeSplit time_split(const Contender& contender) {
 
 // The first evaluation that meets the target.
 const RecordedEvaluation* at_target(const RunFiles& run) {
-  const double target = run.job.task.target;
-  if (target <= 0) return nullptr;
   const bool higher = run.record.quality.higher_is_better;
   for (const RecordedEvaluation& row : run.record.evaluations)
-    if (row.quality && (higher ? *row.quality >= target : *row.quality <= target)) return &row;
+    if (row.quality && reaches(*row.quality, run.job.task.target, higher)) return &row;
   return nullptr;
 }
 
@@ -79,7 +79,7 @@ std::optional<double> best_quality(const RunFiles& run) {
   const bool higher = run.record.quality.higher_is_better;
   std::optional<double> best;
   for (const CurvePoint& point : quality_curve(run, step_of))
-    if (!best || (higher ? point.y > *best : point.y < *best)) best = point.y;
+    if (!best || is_better(point.y, *best, higher)) best = point.y;
   return best;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/quality.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 
@@ -149,9 +150,8 @@ void stitch(RunFiles& run, const RunFiles& source) {
     if (found == measured.end()) continue;
     row.loss = found->second->loss;
     row.quality = found->second->quality;
-    if (!to_target_s && row.quality && quality.target &&
-        (quality.higher_is_better ? *row.quality >= *quality.target
-                                  : *row.quality <= *quality.target))
+    if (!to_target_s && row.quality &&
+        reaches(*row.quality, quality.target.value_or(0), quality.higher_is_better))
       to_target_s = row.time_s;  // its own time: the curve is shared, the clock is not
   }
   for (size_t i = 0; i < run.series.loss.size(); ++i)

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/described_json.h"
+#include "core/quality.h"
 #include "core/units.h"
 
 namespace tutti {
@@ -153,8 +154,7 @@ class TableLayout {
       for (const ComparedStrategy* row : rows)
         if (const auto value = value_of(column, *row)) {
           Extreme& extreme = best[row->obtained];
-          if (extreme.rows++ == 0 ||
-              (column.best == Best::kMost ? *value > extreme.value : *value < extreme.value))
+          if (extreme.rows++ == 0 || is_better(*value, extreme.value, column.best == Best::kMost))
             extreme.value = *value;
         }
       best_.push_back(std::move(best));
