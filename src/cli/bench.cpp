@@ -32,26 +32,16 @@ std::string program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
-TemporaryFolder::TemporaryFolder()
-    : path_((std::filesystem::temp_directory_path() / "tutti-bench-XXXXXX").string()) {
-  if (!mkdtemp(path_.data())) throw Error("cannot make a temporary folder");
-  write_file(path_ + "/bench.toml", "");
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Words train_command(const TemporaryFolder& folder, const std::string& run,
                     const std::vector<std::string>& sets) {
+  write_file(folder / "bench.toml", "");
   Words command = {program_folder() + "/tutti",
                    "train",
-                   folder.path() + "/bench.toml",
+                   folder / "bench.toml",
                    "--json",
                    "--quiet",
                    "--out",
-                   folder.path() + "/" + run};
+                   folder / run};
   for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
   return command;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "core/temporary_folder.h"
 #include "fabric/fabric.h"
 
 namespace tutti {
@@ -31,20 +32,8 @@ CommandOutput measured_output_of(const Words& command, const std::atomic<bool>& 
 // Where the program and the peers lie.
 std::string program_folder();
 
-// A folder that is removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// The command that trains the default job with these settings, in folder `run` below `folder`.
+// The command that trains the default job, which it writes into `folder`, with these settings. The
+// run goes into folder `run` below it.
 Words train_command(const TemporaryFolder& folder, const std::string& run,
                     const std::vector<std::string>& sets);
 

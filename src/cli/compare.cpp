@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/described_json.h"
 #include "core/error.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
@@ -21,12 +21,11 @@ namespace tutti {
 namespace {
 
 // One line for what did not end well; nothing of it is an error of the comparison.
-std::string failures(const nlohmann::json& result) {
+std::string failures(const Comparison& result) {
   std::string text;
-  for (const auto& row : result["strategies"])
-    if (row["status"] != "done")
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row["name"].get<std::string>(),
-                          row["status"].get<std::string>());
+  for (const ComparedStrategy& row : result.strategies)
+    if (row.status != "done")
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.name, row.status);
   return text.empty() ? "" : fmt::format("not all ended well: {}\n", text);
 }
 
@@ -44,7 +43,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   compare_options.progress = progress_style(options.quiet);
   compare_options.columns = columns_of(STDERR_FILENO) - 1;
   std::string folder;
-  const nlohmann::json result = compare(job, compare_options, stop, folder);
+  const Comparison result = compare(job, compare_options, stop, folder);
   std::string page = fmt::format("report     {}/report.html\n", folder);
   try {
     write_file(folder + "/report.html", report_html(result));
@@ -52,7 +51,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
     page = fmt::format("report     not written: {}\n", error.what());
   }
   if (options.json) {
-    std::cout << json_text(result) << "\n";
+    std::cout << json_text(json_of(result)) << "\n";
   } else {
     std::cout << comparison_table(result, {.columns = columns_of(STDOUT_FILENO),
                                            .bold = isatty(STDOUT_FILENO) != 0,

@@ -16,6 +16,7 @@
 
 #include "cli/bench.h"
 #include "cli/commands.h"
+#include "core/described_json.h"
 #include "core/error.h"
 #include "fabric/process/channel.h"
 #include "jobs/plugins.h"
@@ -130,7 +131,7 @@ bool has_pidfd() {
 
 // Everything that is looked for, for both formats.
 json examine() {
-  const json machine = machine_description();
+  const json machine = json_of(machine_description());
   const std::string folder = program_folder();
   const auto present = [&](const char* file) { return fs::exists(fs::path(folder) / file); };
   const std::vector<std::string> local = chosen_transports(""), remote = chosen_transports("lo");
@@ -152,7 +153,7 @@ json examine() {
                  {"peer_openmpi", present("peer_openmpi_allreduce")},
                  {"peer_gloo", present("peer_gloo_allreduce")},
                  {"peer_pytorch", fs::exists("/usr/lib/python3/dist-packages/torch")},
-                 {"versions", library_versions()},
+                 {"versions", json_of(library_versions())},
                  {"missing", json::array()}};
   const auto need = [&](bool there, const char* what, const std::string& remedy) {
     if (!there) report["missing"].push_back({{"what", what}, {"remedy", remedy}});

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "jobs/job.h"
 #include "jobs/tasks.h"
+#include "testbed/record_reference.h"
 
 namespace tutti {
 namespace {
@@ -47,6 +48,22 @@ void print_settings(bool as_json) {
                     {"values", setting.values},
                     {"default", setting.preset},
                     {"meaning", setting.meaning}});
+  std::cout << list.dump() << "\n";
+}
+
+void print_records(bool as_json) {
+  if (!as_json) {
+    std::cout << record_reference();
+    return;
+  }
+  json list = json::array();
+  for (const DescribedFile& file : described_files())
+    for (const DescribedKey& key : file.keys)
+      list.push_back({{"file", file.name},
+                      {"key", key.key},
+                      {"type", key.type},
+                      {"always", key.presence != Presence::kWhenKnown},
+                      {"meaning", key.meaning}});
   std::cout << list.dump() << "\n";
 }
 
@@ -156,15 +173,18 @@ int run_list(const std::string& kind, const CommonOptions& options) {
     print_tasks(options.json);
   else if (kind == "settings")
     print_settings(options.json);
+  else if (kind == "records")
+    print_records(options.json);
   else {
-    const std::vector<std::string_view> known = {
-        "strategies", "topologies", "optimizers", "models", "data", "fabrics", "tasks", "settings"};
+    const std::vector<std::string_view> known = {"strategies", "topologies", "optimizers",
+                                                 "models",     "data",       "fabrics",
+                                                 "tasks",      "settings",   "records"};
     const std::string suggestion = nearest(kind, known);
     throw ConfigError("KIND",
                       fmt::format("there is no list of '{}'{}; there are {}", kind,
                                   suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?",
                                   "strategies, topologies, optimizers, models, data, "
-                                  "fabrics, tasks and settings"));
+                                  "fabrics, tasks, settings and records"));
   }
   return 0;
 }

@@ -189,7 +189,8 @@ Command add_list(CLI::App& app) {
   auto* command = app.add_subcommand("list", "List what there is to choose from");
   command
       ->add_option("KIND", *kind,
-                   "strategies, topologies, optimizers, models, data, fabrics, tasks or settings")
+                   "strategies, topologies, optimizers, models, data, fabrics, tasks, settings or "
+                   "records")
       ->required();
   add_common(command, *options);
   command->footer("Example: tutti list strategies");

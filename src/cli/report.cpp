@@ -37,14 +37,14 @@ std::string default_page(const std::vector<std::string>& paths) {
 }  // namespace
 
 int run_report(const ReportOptions& options) {
-  const json comparison = read_comparisons(options.paths, summarise_runs);
+  const Comparison comparison = read_comparisons(options.paths, summarise_runs);
   json written = json::object();
   const auto write = [&](const char* what, const std::string& file, const std::string& text) {
     write_file(file, text);
     written[what] = file;
   };
   write("report", options.out.empty() ? default_page(options.paths) : options.out,
-        report_html(comparison, options.paths[0]));
+        report_html(comparison));
   if (!options.csv.empty()) {
     write("csv", options.csv, csv_of_strategies(comparison));
     write("csv_curves", curves_file(options.csv), csv_of_curves(comparison));

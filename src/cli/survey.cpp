@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/described_json.h"
 #include "jobs/run_record.h"
 
 namespace tutti {
@@ -23,9 +23,9 @@ int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& sto
   survey_options.compare.progress = progress_style(options.quiet);
   survey_options.compare.columns = columns_of(STDERR_FILENO) - 1;
   std::string folder;
-  const nlohmann::json result = survey(survey_options, stop, folder);
+  const Survey result = survey(survey_options, stop, folder);
   if (options.json)
-    std::cout << json_text(result) << "\n";
+    std::cout << json_text(json_of(result)) << "\n";
   else
     std::cout << survey_tables(result) << fmt::format("survey {}/survey.html\n", folder);
   return 0;

@@ -18,7 +18,7 @@ using nlohmann::json;
 }  // namespace
 
 std::string make_briefing(const Resolved& resolved) {
-  return json_text({{"version", library_versions()["tutti"]},
+  return json_text({{"version", library_versions().tutti},
                     {"job", resolved_toml(resolved.job)},
                     {"plan", json_text(to_json(resolved.plan))},
                     {"data", fingerprint(resolved.data)}});
@@ -35,7 +35,7 @@ Briefing read_briefing(const std::string& text, const std::string& data_dir) {
   } catch (const json::exception&) {
     throw DataError("the launcher sent no job that can be read; is it a tutti of this version?");
   }
-  const std::string own = library_versions()["tutti"];
+  const std::string own = library_versions().tutti;
   if (version != own)
     throw ConfigError("", fmt::format("the launcher is tutti {}, this is tutti {}; use the same "
                                       "version on every machine",

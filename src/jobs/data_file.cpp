@@ -133,16 +133,15 @@ void check_sizes(const RunData& data) {
 
 std::string data_file_of(const std::string& folder) { return folder + "/data.json"; }
 
-RunData run_data(const Job& job, const Resolved& resolved, const std::string& task) {
-  const json identity = json::parse(task);
+RunData run_data(const Job& job, const Resolved& resolved, const TaskIdentity& task) {
   const Dataset& dataset = *resolved.data.dataset;
   // For synthetic data the identity holds the settings, not a fingerprint of the samples.
   const bool synthetic = job.task.data.source.entry().generated;
   return {.description = describe(job.task.data, dataset),
-          .metric = identity.at("metric"),
-          .contents = synthetic ? contents_fingerprint(dataset) : std::string(identity.at("data")),
-          .split = identity.at("split"),
-          .task = identity.at("fingerprint")};
+          .metric = task.metric,
+          .contents = synthetic ? contents_fingerprint(dataset) : task.data,
+          .split = task.split,
+          .task = task.fingerprint};
 }
 
 void save_run_data(const std::string& folder, const RunData& data) {

@@ -7,6 +7,7 @@
 
 #include "data/description.h"
 #include "jobs/resolve.h"
+#include "jobs/task_identity.h"
 
 namespace tutti {
 
@@ -22,8 +23,8 @@ struct RunData {
 };
 
 std::string data_file_of(const std::string& folder);
-// `task` is the JSON text of task_identity() for this job.
-RunData run_data(const Job& job, const Resolved& resolved, const std::string& task);
+// `task` is task_identity() of this job.
+RunData run_data(const Job& job, const Resolved& resolved, const TaskIdentity& task);
 
 void save_run_data(const std::string& folder, const RunData& data);
 // Returns nothing when the file does not exist: an older version wrote the run. Throws DataError

@@ -246,10 +246,10 @@ RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOpti
   }
   const auto start = std::chrono::steady_clock::now();
   // The identity is computed after the clock of reading stopped: only the record needs it.
-  if (options.keep_files) record.task = json_text(task_identity(job, resolved));
+  if (options.keep_files) record.task = task_identity(job, resolved);
   // The data is described for predictions. A run with cost_only has no parameters to predict with.
   if (options.keep_files && !job.cluster.cost_only)
-    save_run_data(record.folder, run_data(job, resolved, record.task));
+    save_run_data(record.folder, run_data(job, resolved, *record.task));
   run_nodes(record, resolved, options, stop);
   record.wall_s = reading.seconds + seconds_since(start);
   if (!options.keep_files) return record;

@@ -1,4 +1,5 @@
-// One node's account of its part in a run. Travels from the node to the launcher as JSON.
+// One node's account of its part in a run. Travels from the node to the launcher as JSON, as
+// `visit` describes it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/described.h"
 #include "fabric/stopwatch.h"
 #include "strategies/recorder.h"
 
@@ -41,6 +43,14 @@ struct NodeReport {
   std::vector<Interval> timeline;                    // of those steps, on the same clock
   Extra extra;                                       // of rank 0
 };
+
+void visit(RecordVisitor& visitor, NodeReport& report);
+void visit(RecordVisitor& visitor, Freshness& freshness);
+void visit(RecordVisitor& visitor, Extra& extra);
+void visit(RecordVisitor& visitor, Extra::Table& table);
+void visit_value(RecordVisitor& visitor, Extra::Series& series);
+void visit_value(RecordVisitor& visitor, EvaluationRow& row);
+void visit_value(RecordVisitor& visitor, Interval& interval);
 
 std::string to_text(const NodeReport& report);
 NodeReport node_report(const std::string& text);  // throws DataError

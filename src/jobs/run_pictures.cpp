@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tutti {
 namespace {
-
-using nlohmann::json;
 
 constexpr size_t kMostLinks = 20000;  // an all-to-all of 100 nodes has half as many
 
@@ -33,70 +30,73 @@ const NodeReport* scribe_of(const std::vector<NodeReport>& nodes) {
   return nodes.empty() ? nullptr : &nodes.front();
 }
 
-json counters_of_all(const std::vector<NodeReport>& nodes) {
-  json totals = json::object();
+std::map<std::string, int64_t> counters_of_all(const std::vector<NodeReport>& nodes) {
+  std::map<std::string, int64_t> totals;
   for (const NodeReport& node : nodes)
-    for (const auto& [name, count] : node.counters)
-      totals[name] = totals.value(name, int64_t{0}) + count;
+    for (const auto& [name, count] : node.counters) totals[name] += count;
   return totals;
 }
 
-json number(double value) { return std::isfinite(value) ? json(value) : json(); }
+std::optional<double> known(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
 
-json learning_curve(const std::vector<NodeReport>& nodes, double data_s) {
-  json curve = json::array();
+std::vector<RecordedEvaluation> learning_curve(const std::vector<NodeReport>& nodes,
+                                               double data_s) {
+  std::vector<RecordedEvaluation> curve;
   const NodeReport* first = scribe_of(nodes);
   if (!first) return curve;
   for (const EvaluationRow& row : first->evaluations) {
     double bytes = 0;
     for (const NodeReport& node : nodes) bytes += sent_by(node, row.time_s);
-    curve.push_back({{"step", row.step},
-                     {"time_s", row.time_s + data_s},
-                     {"epoch", row.epoch},
-                     {"samples", row.samples},
-                     {"bytes", std::round(bytes)},
-                     {"loss", number(row.loss)},
-                     {"quality", number(row.quality)}});
+    curve.push_back({.step = row.step,
+                     .time_s = row.time_s + data_s,
+                     .epoch = row.epoch,
+                     .samples = row.samples,
+                     .bytes = std::round(bytes),
+                     .loss = known(row.loss),
+                     .quality = known(row.quality)});
   }
   return curve;
 }
 
-json node_rows(const std::vector<NodeReport>& nodes) {
-  json rows = json::array();
+std::vector<RecordedNode> node_rows(const std::vector<NodeReport>& nodes) {
+  std::vector<RecordedNode> rows;
   for (const NodeReport& node : nodes)
-    rows.push_back(
-        {{"rank", node.rank},
-         {"role", node.role},
-         {"total_s", node.total_s},
-         {"compute_s", node.compute_s},
-         {"communicate_s", node.communicate_s},
-         {"aggregate_s", node.aggregate_s},
-         {"wait_s", node.wait_s},
-         {"other_s", node.other_s},
-         {"cpu_s", node.cpu_s},
-         {"utilisation", node.total_s > 0 ? (node.compute_s + node.aggregate_s) / node.total_s : 0},
-         {"peak_memory_bytes", node.peak_memory_bytes},
-         {"reference_flops", node.reference_flops},
-         {"bytes_sent", node.bytes_sent},
-         {"messages", node.messages},
-         {"steps", node.steps},
-         {"samples", node.own_samples},
-         {"staleness_mean", node.freshness.staleness_mean},
-         {"staleness_max", node.freshness.staleness_max},
-         {"sha256", node.parameters_sha256}});
+    rows.push_back({.rank = node.rank,
+                    .role = node.role,
+                    .total_s = node.total_s,
+                    .compute_s = node.compute_s,
+                    .communicate_s = node.communicate_s,
+                    .aggregate_s = node.aggregate_s,
+                    .wait_s = node.wait_s,
+                    .other_s = node.other_s,
+                    .cpu_s = node.cpu_s,
+                    .utilisation = node.total_s > 0
+                                       ? (node.compute_s + node.aggregate_s) / node.total_s
+                                       : 0,
+                    .peak_memory_bytes = node.peak_memory_bytes,
+                    .reference_flops = node.reference_flops,
+                    .bytes_sent = node.bytes_sent,
+                    .messages = node.messages,
+                    .steps = node.steps,
+                    .samples = node.own_samples,
+                    .staleness_mean = node.freshness.staleness_mean,
+                    .staleness_max = node.freshness.staleness_max,
+                    .sha256 = node.parameters_sha256});
   return rows;
 }
 
-json link_rows(const std::vector<NodeReport>& nodes) {
-  json rows = json::array();
+std::vector<RecordedLink> link_rows(const std::vector<NodeReport>& nodes) {
+  std::vector<RecordedLink> rows;
   for (const NodeReport& node : nodes)
     for (const auto& [peer, bytes] : node.links)
       if (rows.size() < kMostLinks) rows.push_back({node.rank, peer, bytes});
   return rows;
 }
 
-json step_timeline(const std::vector<NodeReport>& nodes) {
-  json rows = json::array();
+std::vector<RecordedTimeline> step_timeline(const std::vector<NodeReport>& nodes) {
+  std::vector<RecordedTimeline> rows;
   const NodeReport* first = scribe_of(nodes);
   if (!first || first->step_ends.empty()) return rows;
   const std::vector<double>& ends = first->step_ends;
@@ -104,28 +104,27 @@ json step_timeline(const std::vector<NodeReport>& nodes) {
       ends.size() > 1 ? ends[0] : (first->timeline.empty() ? 0 : first->timeline[0].begin_s);
   const double end_s = ends.size() > 1 ? ends[1] : ends[0];
   for (const NodeReport& node : nodes) {
-    json intervals = json::array();
+    RecordedTimeline row{node.rank, node.role, {}};
     for (const Interval& interval : node.timeline) {
       const double from_s = std::max(interval.begin_s, begin_s) - begin_s;
       const double to_s = std::min(interval.end_s, end_s) - begin_s;
-      if (from_s < to_s) intervals.push_back({name_of(interval.phase), from_s, to_s});
+      if (from_s < to_s) row.intervals.push_back({name_of(interval.phase), from_s, to_s});
     }
-    if (intervals.empty()) continue;
-    rows.push_back({{"rank", node.rank}, {"role", node.role}, {"intervals", std::move(intervals)}});
+    if (!row.intervals.empty()) rows.push_back(std::move(row));
   }
   return rows;
 }
 
-json extra_of(const std::vector<NodeReport>& nodes) {
-  json result = {
-      {"series", json::object()}, {"figures", json::object()}, {"tables", json::object()}};
+RecordedExtra extra_of(const std::vector<NodeReport>& nodes) {
+  RecordedExtra result;
   for (const NodeReport& node : nodes) {
-    for (const auto& [name, series] : node.extra.series)
-      for (const auto& [step, value] : series.points)
-        result["series"][name].push_back({step, number(value)});
-    for (const auto& [name, value] : node.extra.figures) result["figures"][name] = number(value);
+    for (const auto& [name, series] : node.extra.series) {
+      auto& points = result.series[name];
+      points.insert(points.end(), series.points.begin(), series.points.end());
+    }
+    for (const auto& [name, value] : node.extra.figures) result.figures[name] = value;
     for (const auto& [name, table] : node.extra.tables)
-      result["tables"][name] = {{"columns", table.columns}, {"rows", table.rows}};
+      result.tables[name] = {table.columns, table.rows};
   }
   return result;
 }

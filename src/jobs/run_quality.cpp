@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/quality.h"
 #include "jobs/run_pictures.h"
 
 namespace tutti {
 namespace {
 
-using nlohmann::json;
-
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
-
-bool better(const RunRecord& record, double a, double b) {
-  return record.higher_is_better ? a > b : a < b;
-}
 
 }  // namespace
 
@@ -28,13 +22,11 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
     if (&node != scribe_of(record.nodes)) continue;
     for (const EvaluationRow& row : node.evaluations) {
       if (std::isnan(figures.first)) figures.first = row.quality;
-      if (std::isnan(figures.best) || better(record, row.quality, figures.best))
+      if (std::isnan(figures.best) ||
+          is_better(row.quality, figures.best, record.higher_is_better))
         figures.best = row.quality;
       figures.last = row.quality;
-      const bool meets =
-          job.task.target > 0 && (record.higher_is_better ? row.quality >= job.task.target
-                                                          : row.quality <= job.task.target);
-      if (meets && !figures.reached) {
+      if (!figures.reached && reaches(row.quality, job.task.target, record.higher_is_better)) {
         figures.reached = true;
         figures.at_target = row;
         figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
@@ -48,19 +40,16 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
   return figures;
 }
 
-json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures) {
-  return {{"metric", record.metric},
-          {"higher_is_better", record.higher_is_better},
-          {"best", number(figures.best)},
-          {"last", number(figures.last)},
-          {"final", number(figures.final_test)},
-          // These repeat the values under names that say which samples they are of.
-          {"validation_best", number(figures.best)},
-          {"validation_final", number(figures.last)},
-          {"test_final", number(figures.final_test)},
-          {"target", job.task.target > 0 ? json(job.task.target) : json()},
-          {"reached", figures.reached},
-          {"at_chance", is_at_chance(record, figures)}};
+RecordedQuality recorded_quality(const RunRecord& record, const Job& job,
+                                 const QualityFigures& figures) {
+  return {.metric = record.metric,
+          .higher_is_better = record.higher_is_better,
+          .best = known(figures.best),
+          .last = known(figures.last),
+          .final_test = known(figures.final_test),
+          .target = job.task.target > 0 ? std::optional(job.task.target) : std::nullopt,
+          .reached = figures.reached,
+          .at_chance = is_at_chance(record, figures)};
 }
 
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <nlohmann/json_fwd.hpp>
 
 #include "jobs/run_record.h"
 
@@ -19,7 +18,8 @@ struct QualityFigures {
 
 QualityFigures quality_of(const RunRecord& record, const Job& job);
 
-nlohmann::json quality_json(const RunRecord& record, const Job& job, const QualityFigures& figures);
+RecordedQuality recorded_quality(const RunRecord& record, const Job& job,
+                                 const QualityFigures& figures);
 
 // Returns whether the run has lost more than half of its best gain: see docs/definitions.md.
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "fabric/cluster.h"
 #include "jobs/run_pictures.h"
@@ -48,33 +48,26 @@ double normalisation(const RunRecord& record) {
   return 1 + (relative_speed(record) - 1) * std::min(1.0, computing_s / total_s);
 }
 
-json time_json(const RunRecord& record, const QualityFigures& figures) {
+RecordedTime recorded_time(const RunRecord& record, const QualityFigures& figures) {
   const auto mean = [&](auto of) {
     return record.nodes.empty() ? 0
                                 : sum(record.nodes, of) / static_cast<double>(record.nodes.size());
   };
-  return {{"clock", record.virtual_clock ? "virtual" : "wall"},
-          {"startup_s", record.startup_s},
-          {"data_s", record.data_s},
-          {"to_target_s", number(figures.to_target_s)},
-          {"total_s", total_seconds(record)},
-          {"wall_s", record.wall_s},
-          {"normalised", normalisation(record)},
-          {"relative_speed", relative_speed(record)},
-          {"series_count_data", true},  // older series.csv and evaluations.csv leave data_s out
-          {"compute_s", mean([](const NodeReport& n) { return n.compute_s; })},
-          {"communicate_s", mean([](const NodeReport& n) { return n.communicate_s; })},
-          {"aggregate_s", mean([](const NodeReport& n) { return n.aggregate_s; })},
-          {"wait_s", mean([](const NodeReport& n) { return n.wait_s; })},
-          {"other_s", mean([](const NodeReport& n) { return n.other_s; })},
-          {"cpu_s", sum(record.nodes, [](const NodeReport& n) { return n.cpu_s; })}};
-}
-
-json energy_parts_json(const std::vector<EnergyPart>& parts) {
-  json rows = json::array();
-  for (const EnergyPart& part : parts)
-    rows.push_back({{"of", part.of}, {"ranks", part.ranks}, {"joules", part.joules}});
-  return rows;
+  return {.clock = record.virtual_clock ? "virtual" : "wall",
+          .startup_s = record.startup_s,
+          .data_s = record.data_s,
+          .to_target_s = known(figures.to_target_s),
+          .total_s = total_seconds(record),
+          .wall_s = record.wall_s,
+          .normalised = normalisation(record),
+          .relative_speed = relative_speed(record),
+          .series_count_data = true,
+          .compute_s = mean([](const NodeReport& n) { return n.compute_s; }),
+          .communicate_s = mean([](const NodeReport& n) { return n.communicate_s; }),
+          .aggregate_s = mean([](const NodeReport& n) { return n.aggregate_s; }),
+          .wait_s = mean([](const NodeReport& n) { return n.wait_s; }),
+          .other_s = mean([](const NodeReport& n) { return n.other_s; }),
+          .cpu_s = sum(record.nodes, [](const NodeReport& n) { return n.cpu_s; })};
 }
 
 double utilisation(const RunRecord& record) {
@@ -103,6 +96,30 @@ double samples_per_second(const RunRecord& record) {
   return seconds > 0 ? samples / seconds : 0;
 }
 
+RecordedRun heading_of(const RunRecord& record, const Job& job) {
+  const Taxonomy taxonomy = job.strategy->taxonomy();
+  RecordedRun run;
+  run.name = job.name;
+  run.status = record.status;
+  run.error = record.error;
+  run.exit_code = record.exit_code;
+  run.strategy = job.strategy_kind;
+  run.taxonomy = {std::string(taxonomy.structure), std::string(taxonomy.parallelism),
+                  std::string(taxonomy.optimisation), std::string(taxonomy.timing),
+                  std::string(taxonomy.pattern)};
+  run.fabric = job.cluster.fabric;
+  run.workers = job.cluster.workers;
+  run.plan = record.plan;
+  run.machines = record.machines;
+  run.seed = job.task.seed;
+  run.obtained = record.virtual_clock ? "simulated" : "measured";
+  run.task = record.task;
+  run.versions = library_versions();
+  run.machine = machine_description();
+  run.folder = record.folder;
+  return run;
+}
+
 }  // namespace
 
 double total_seconds(const RunRecord& record) {
@@ -118,74 +135,45 @@ std::vector<int> lost_nodes(const RunRecord& record) {
   return lost;
 }
 
-json to_json(const RunRecord& record, const Job& job) {
+RecordedRun recorded(const RunRecord& record, const Job& job) {
   const QualityFigures quality = quality_of(record, job);
-  const Taxonomy taxonomy = job.strategy->taxonomy();
   const Freshness fresh = freshness_of_all(record.nodes);
-  json result = {
-      {"schema", kRunSchema},
-      {"name", job.name},
-      {"status", record.status},
-      {"exit_code", record.exit_code},
-      {"strategy", job.strategy_kind},
-      {"taxonomy",
-       {{"structure", taxonomy.structure},
-        {"parallelism", taxonomy.parallelism},
-        {"optimisation", taxonomy.optimisation},
-        {"timing", taxonomy.timing},
-        {"pattern", taxonomy.pattern}}},
-      {"fabric", job.cluster.fabric},
-      {"workers", job.cluster.workers},
-      {"plan", record.plan},
-      {"machines", record.machines},
-      {"seed", job.task.seed},
-      {"obtained", record.virtual_clock ? "simulated" : "measured"},
-      {"quality", quality_json(record, job, quality)},
-      {"time", time_json(record, quality)},
-      {"peak_memory_bytes",
-       largest(record.nodes, [](const NodeReport& n) { return n.peak_memory_bytes; })},
-      {"utilisation", utilisation(record)},
-      {"steps", total_steps(record)},
-      {"samples", total_samples(record)},
-      {"steps_to_target", quality.reached ? json(quality.at_target.step) : json()},
-      {"samples_to_target", quality.reached ? json(quality.at_target.samples) : json()},
-      {"samples_per_s", samples_per_second(record)},
-      {"bytes_sent", sum(record.nodes, [](const NodeReport& n) { return double(n.bytes_sent); })},
-      {"messages", sum(record.nodes, [](const NodeReport& n) { return double(n.messages); })},
-      {"staleness",
-       {{"mean", fresh.staleness_mean},
-        {"max", fresh.staleness_max},
-        {"histogram", fresh.histogram}}},
-      {"age_s", {{"mean", fresh.age_mean_s}, {"max", fresh.age_max_s}}},
-      {"update_order", fresh.disorder},
-      {"counters", counters_of_all(record.nodes)},
-      {"energy",
-       {{"joules", record.joules},
-        {"method", record.energy_method},
-        {"parts", energy_parts_json(record.energy_parts)}}},
-      {"co2e", {{"grams", record.co2e.value}, {"method", record.co2e.method}}},
-      {"cost",
-       {{"amount", record.cost.value},
-        {"currency", job.footprint.currency},
-        {"method", record.cost.method}}},
-      {"parameters_sha256", record.nodes.empty() ? "" : record.nodes.front().parameters_sha256},
-      {"evaluations", learning_curve(record.nodes, record.virtual_clock ? 0 : record.data_s)},
-      {"nodes", node_rows(record.nodes)},
-      {"links", link_rows(record.nodes)},
-      {"timeline", step_timeline(record.nodes)},
-      {"extra", extra_of(record.nodes)},
-      {"lost", lost_nodes(record)},
-      {"versions", library_versions()},
-      {"machine", machine_description()},
-      {"folder", record.folder}};
-  for (const char* count : {"steps", "samples", "bytes_sent", "messages"})
-    result[count] = static_cast<uint64_t>(result[count].get<double>());
-  if (record.resumed.steps > 0)
-    result["resumed"] = {{"steps", record.resumed.steps}, {"samples", record.resumed.samples}};
-  if (!record.error.empty()) result["error"] = record.error;
-  if (!record.task.empty()) result["task"] = json::parse(record.task);
-  return result;
+  RecordedRun run = heading_of(record, job);
+  run.quality = recorded_quality(record, job, quality);
+  run.time = recorded_time(record, quality);
+  run.peak_memory_bytes =
+      largest(record.nodes, [](const NodeReport& n) { return n.peak_memory_bytes; });
+  run.utilisation = utilisation(record);
+  run.steps = static_cast<uint64_t>(total_steps(record));
+  run.samples = static_cast<uint64_t>(total_samples(record));
+  if (quality.reached) {
+    run.steps_to_target = quality.at_target.step;
+    run.samples_to_target = quality.at_target.samples;
+  }
+  run.samples_per_s = samples_per_second(record);
+  run.bytes_sent = static_cast<uint64_t>(
+      sum(record.nodes, [](const NodeReport& n) { return double(n.bytes_sent); }));
+  run.messages = static_cast<uint64_t>(
+      sum(record.nodes, [](const NodeReport& n) { return double(n.messages); }));
+  run.staleness = {fresh.staleness_mean, fresh.staleness_max, fresh.histogram};
+  run.age_s = {fresh.age_mean_s, fresh.age_max_s};
+  run.update_order = fresh.disorder;
+  run.counters = counters_of_all(record.nodes);
+  run.energy = {record.joules, record.energy_method, record.energy_parts};
+  run.co2e = {record.co2e.value, record.co2e.method};
+  run.cost = {record.cost.value, job.footprint.currency, record.cost.method};
+  if (!record.nodes.empty()) run.parameters_sha256 = record.nodes.front().parameters_sha256;
+  run.evaluations = learning_curve(record.nodes, record.virtual_clock ? 0 : record.data_s);
+  run.nodes = node_rows(record.nodes);
+  run.links = link_rows(record.nodes);
+  run.timeline = step_timeline(record.nodes);
+  run.extra = extra_of(record.nodes);
+  for (const int rank : lost_nodes(record)) run.lost.push_back(rank);
+  if (record.resumed.steps > 0) run.resumed = {record.resumed.steps, record.resumed.samples};
+  return run;
 }
+
+json to_json(const RunRecord& record, const Job& job) { return json_of(recorded(record, job)); }
 
 std::string json_text(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
@@ -207,13 +195,12 @@ std::string summary(const RunRecord& record, const Job& job) {
     text += fmt::format("resumed   at step {} of {}; time and speed are of the steps since then\n",
                         record.resumed.steps, total_steps(record));
   if (!record.nodes.empty()) {
-    const json time = time_json(record, quality);
+    const RecordedTime time = recorded_time(record, quality);
     text += fmt::format(
         "time      {:.2f} s {}: compute {:.2f}, aggregate {:.2f}, communicate "
         "{:.2f}, wait {:.2f} (mean of nodes)\n",
-        total_seconds(record), clock, time["compute_s"].get<double>(),
-        time["aggregate_s"].get<double>(), time["communicate_s"].get<double>(),
-        time["wait_s"].get<double>());
+        total_seconds(record), clock, *time.compute_s, *time.aggregate_s, *time.communicate_s,
+        *time.wait_s);
     text += fmt::format(
         "speed     {:.0f} samples/s, {} sent in {} messages, {:.0f} J ({})\n",
         samples_per_second(record),

@@ -1,7 +1,9 @@
-// What is known of a run when it has ended: the contents of run.json and of `--json`.
+// What is known of a run when it has ended: what its nodes reported, and how they ended. What is
+// written of it, into run.json and by `--json`, is a RecordedRun.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,17 +11,9 @@
 #include "jobs/footprint.h"
 #include "jobs/job.h"
 #include "jobs/node_report.h"
+#include "jobs/recorded_run.h"
 
 namespace tutti {
-
-inline constexpr int kRunSchema = 2;
-
-// A share of a run's energy that can be told from the others.
-struct EnergyPart {
-  std::string of;          // "host 0", "link of host 0", "uplink of rack 0", "node 0", ...
-  std::vector<int> ranks;  // of the nodes on that host or rack
-  double joules = 0;
-};
 
 struct RunRecord {
   std::string status;  // done | collapsed | diverged | peer lost | interrupted | failed
@@ -27,7 +21,7 @@ struct RunRecord {
   int exit_code = 0;
   std::string folder;
   std::string metric;  // accuracy | mse
-  std::string task;    // JSON of task_identity(); empty when no record is kept
+  std::optional<TaskIdentity> task;  // empty when no record is kept
   std::string plan;    // what the strategy planned, in words; empty: nothing to plan
   int64_t machines = 1;
   bool higher_is_better = true;
@@ -56,6 +50,7 @@ std::vector<int> lost_nodes(const RunRecord& record);
 // last node ends.
 double total_seconds(const RunRecord& record);
 
+RecordedRun recorded(const RunRecord& record, const Job& job);
 nlohmann::json to_json(const RunRecord& record, const Job& job);
 // As text, whatever is in it: a path need not be UTF-8, JSON must.
 std::string json_text(const nlohmann::json& value, int indent = -1);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/described_json.h"
 #include "data/fingerprint.h"
 
 namespace tutti {
@@ -34,30 +33,42 @@ std::string data_of(const Job& job, const Data& data) {
 
 }  // namespace
 
-json task_identity(const Job& job, const Resolved& resolved) {
-  json task = {{"data", data_of(job, resolved.data)},
-               {"split", split_fingerprint(resolved.data.splits)},
-               {"model", text_fingerprint(table_of(job, "task.model"))},
-               {"optimizer", optimizer_family(job.optimizer.kind())},
-               {"global_batch", job.task.global_batch},
-               {"metric", resolved.architecture.classification ? "accuracy" : "mse"},
-               {"target", job.task.target > 0 ? json(job.task.target) : json()}};
-  task["fingerprint"] = text_fingerprint(task.dump());
+void visit(RecordVisitor& v, TaskIdentity& task) {
+  constexpr Presence kWhenKnown = Presence::kWhenKnown;
+  v.field("fingerprint", task.fingerprint, "Fingerprint of all the others", kWhenKnown);
+  v.field("data", task.data, "Fingerprint of the samples, or of what generates them", kWhenKnown);
+  v.field("split", task.split, "Fingerprint of who is validation and test sample", kWhenKnown);
+  v.field("model", task.model, "Fingerprint of the settings of the model", kWhenKnown);
+  v.field("optimizer", task.optimizer, "Family of the optimizer", kWhenKnown);
+  v.field("global_batch", task.global_batch, "`task.global_batch` of the job", kWhenKnown);
+  v.field("metric", task.metric, "`accuracy` or `mse`", kWhenKnown);
+  v.field("target", task.target, "`task.target` of the job");
+}
+
+TaskIdentity task_identity(const Job& job, const Resolved& resolved) {
+  TaskIdentity task;
+  task.data = data_of(job, resolved.data);
+  task.split = split_fingerprint(resolved.data.splits);
+  task.model = text_fingerprint(table_of(job, "task.model"));
+  task.optimizer = optimizer_family(job.optimizer.kind());
+  task.global_batch = job.task.global_batch;
+  task.metric = resolved.architecture.classification ? "accuracy" : "mse";
+  if (job.task.target > 0) task.target = job.task.target;
+  task.fingerprint = text_fingerprint(json_of(task).dump());
   return task;
 }
 
-std::string task_difference(const json& here, const json& there) {
-  if (!here.is_object() || !there.is_object()) return "";
+std::string task_difference(const TaskIdentity& here, const TaskIdentity& there) {
+  const json ours = json_of(here), theirs = json_of(there);
   std::string text;
   for (const char* part : kParts) {
-    const json ours = here.value(part, json()), theirs = there.value(part, json());
-    if (ours == theirs || !here.contains(part) || !there.contains(part)) continue;
+    if (!ours.contains(part) || !theirs.contains(part) || ours[part] == theirs[part]) continue;
     const auto shown = [](const json& value) {
       const std::string plain = value.is_string() ? value.get<std::string>() : value.dump();
       return plain.substr(0, 12);  // the beginning of a fingerprint is enough
     };
-    text += fmt::format("{}{} {} (there {})", text.empty() ? "" : ", ", part, shown(ours),
-                        shown(theirs));
+    text += fmt::format("{}{} {} (there {})", text.empty() ? "" : ", ", part, shown(ours[part]),
+                        shown(theirs[part]));
   }
   return text;
 }

@@ -3,19 +3,28 @@
 // The architecture, the cluster, the seed and the rates may vary within a task.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "core/described.h"
 #include "jobs/resolve.h"
 
 namespace tutti {
 
-// Returns {"fingerprint", "data", "split", "model", "optimizer", "global_batch", "metric",
-// "target"}. Synthetic data differs for every seed of a task, so its settings stand for it.
-nlohmann::json task_identity(const Job& job, const Resolved& resolved);
+// Fingerprints and settings. A part that is empty is not known.
+struct TaskIdentity {
+  std::string fingerprint;  // of all the others
+  std::string data, split, model, optimizer, metric;
+  std::optional<int64_t> global_batch;
+  std::optional<double> target;  // empty: there is none
+};
+void visit(RecordVisitor& visitor, TaskIdentity& task);
+
+// Synthetic data differs for every seed of a task, so its settings stand for it.
+TaskIdentity task_identity(const Job& job, const Resolved& resolved);
 
 // Returns the parts in which two tasks differ, as "target 0.8 (there 0.9)". Empty when there are
-// none, or when one record comes from an older version and does not say.
-std::string task_difference(const nlohmann::json& here, const nlohmann::json& there);
+// none.
+std::string task_difference(const TaskIdentity& here, const TaskIdentity& there);
 
 }  // namespace tutti

@@ -11,6 +11,7 @@
 #include "collectives/all_reduce.h"
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
+#include "core/quality.h"
 
 namespace tutti {
 namespace {
@@ -197,8 +198,7 @@ bool reached(const Context& context, double quality) {
 }
 
 bool reached(const TaskConfig& task, bool classification, double quality) {
-  if (task.target <= 0) return false;
-  return classification ? quality >= task.target : quality <= task.target;
+  return reaches(quality, task.target, classification);
 }
 
 }  // namespace tutti

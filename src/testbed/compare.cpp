@@ -6,9 +6,9 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "fabric/outcome.h"
 #include "jobs/run_folder.h"
@@ -23,17 +23,15 @@
 namespace tutti {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kListen_ms = 50;
 // A terminal's Ctrl-C reaches the runs too: they get this long to stop by themselves.
 constexpr double kGrace_s = 1;
 constexpr double kPatience_s = 10;
 
-class Comparison {
+class ComparisonRun {
  public:
-  Comparison(std::vector<PlannedRun> plan, const ComparisonFolder& folder,
-             const CompareOptions& options, const std::string& metric)
+  ComparisonRun(std::vector<PlannedRun> plan, const ComparisonFolder& folder,
+                const CompareOptions& options, const std::string& metric)
       : plan_(std::move(plan)),
         results_(plan_.size()),
         started_(plan_.size(), false),
@@ -105,10 +103,10 @@ class Comparison {
   Job job_of(const PlannedRun& run) const {
     if (!run.leader) return with_settings(run.job, {});
     const RunFiles& leader = *results_[*run.leader];
-    const std::string status = leader.record.at("status");
+    const std::string& status = leader.record.status;
     if (status != "done" && status != "diverged" && status != "collapsed")
       return with_settings(run.job, {});
-    return follower_job(run.job, leader.record.at("steps").get<int64_t>());
+    return follower_job(run.job, static_cast<int64_t>(leader.record.steps.value_or(0)));
   }
 
   void finish(const EndedRun& ended) {
@@ -133,7 +131,7 @@ class Comparison {
   void keep(size_t i, RunFiles files) {
     const PlannedRun& run = plan_[i];
     if (run.leader && files.cost_only() && files.curve_of.empty() &&
-        files.record.at("status") == "done") {
+        is_done(files)) {
       const RunFiles& leader = *results_[*run.leader];
       note_shared_curve(files.folder, plan_[*run.leader].name);
       stitch(files, leader);
@@ -142,15 +140,12 @@ class Comparison {
   }
 
   static std::string outcome(const RunFiles& run) {
-    const std::string status = run.record.at("status");
-    if (status != "done") return fmt::format("{}: {}", status, run.record.value("error", ""));
-    const auto seconds = number_at(run.record, "/time/total_s");
-    const auto quality = number_at(run.record, "/quality/last");
-    std::string text = fmt::format("{:.4g} s {}", seconds.value_or(0),
-                                   run.record.at("obtained").get<std::string>());
-    if (quality)
-      text += fmt::format(", final {} {:.4f} on validation",
-                          run.record.at("quality").value("metric", "quality"), *quality);
+    const RecordedRun& record = run.record;
+    if (!is_done(run)) return fmt::format("{}: {}", record.status, record.error);
+    std::string text = fmt::format("{:.4g} s {}", record.time.total_s.value_or(0), record.obtained);
+    if (record.quality.last)
+      text += fmt::format(", final {} {:.4f} on validation", record.quality.metric,
+                          *record.quality.last);
     return text;
   }
 
@@ -182,13 +177,11 @@ class Comparison {
   bool measuring_ = false;
 };
 
-json not_possible(const std::vector<ComparedJob>& compared) {
-  json list = json::array();
+std::vector<Refusal> not_possible(const std::vector<ComparedJob>& compared) {
+  std::vector<Refusal> list;
   for (const ComparedJob& candidate : compared)
     if (!candidate.refusal.empty())
-      list.push_back({{"name", candidate.job.name},
-                      {"kind", candidate.job.strategy_kind},
-                      {"reason", candidate.refusal}});
+      list.push_back({candidate.job.name, candidate.job.strategy_kind, candidate.refusal});
   return list;
 }
 
@@ -197,16 +190,16 @@ json not_possible(const std::vector<ComparedJob>& compared) {
 std::string data_of(const std::vector<ComparedJob>& compared) {
   for (const ComparedJob& candidate : compared)
     if (candidate.refusal.empty()) {
-      const json task = task_identity(candidate.job, resolve(candidate.job));
-      return task["data"].get<std::string>() + task["split"].get<std::string>();
+      const TaskIdentity task = task_identity(candidate.job, resolve(candidate.job));
+      return task.data + task.split;
     }
   return "";
 }
 
 }  // namespace
 
-json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
-             std::string& folder) {
+Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
+                   std::string& folder) {
   const std::vector<ComparedJob> compared = compared_jobs(job, options.strategies);
   const std::vector<uint64_t> seeds =
       options.seeds.empty() ? std::vector<uint64_t>{job.task.seed} : options.seeds;
@@ -221,7 +214,7 @@ json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& s
   if (options.progress != ProgressStyle::kNone)
     tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
                      plan.size(), folder, folder));
-  const std::vector<RunFiles> files = Comparison(plan, home, options, "quality").run(stop);
+  const std::vector<RunFiles> files = ComparisonRun(plan, home, options, "quality").run(stop);
 
   std::vector<Contender> contenders;
   for (size_t i = 0; i < compared.size(); ++i) {
@@ -235,10 +228,10 @@ json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& s
       run.folder = std::filesystem::path(run.folder).lexically_relative(folder).string();
     if (!contender.runs.empty()) contenders.push_back(std::move(contender));
   }
-  json result = summarise(job.name, job, contenders);
-  result["task"]["seeds"] = seeds;
-  result["not_possible"] = not_possible(compared);
-  write_file(folder + "/compare.json", json_text(result) + "\n");
+  Comparison result = summarise(job.name, job, contenders);
+  result.task.seeds = seeds;
+  result.not_possible = not_possible(compared);
+  write_file(folder + "/compare.json", json_text(json_of(result)) + "\n");
   write_file(folder + "/compare.csv", comparison_csv(result));
   return result;
 }

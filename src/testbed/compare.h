@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "jobs/job.h"
 #include "jobs/progress.h"
+#include "testbed/comparison.h"
 
 namespace tutti {
 
@@ -25,9 +25,9 @@ struct CompareOptions {
   std::string program = "/proc/self/exe";  // what runs `train`
 };
 
-// Writes compare.json and compare.csv and returns the contents of the former; `folder` is where.
+// Writes compare.json and compare.csv and returns what the former holds; `folder` is where.
 // Runs that fail are rows that say so. Throws InterruptedError when `stop` was set.
-nlohmann::json compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
-                       std::string& folder);
+Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
+                   std::string& folder);
 
 }  // namespace tutti

@@ -142,9 +142,9 @@ std::optional<RunFiles> ComparisonFolder::finished(const std::string& name,
   }
   try {
     RunFiles files = read_run(folder);
-    const std::string status = files.record.at("status");
+    const std::string status = files.record.status;
     const bool ended = status == "done" || status == "diverged" || status == "collapsed" ||
-                       (status == "peer lost" && files.record.at("obtained") == "simulated");
+                       (status == "peer lost" && files.record.obtained == "simulated");
     if (read_file(folder + "/job.toml") != wanted)
       complaint = fmt::format("{}: was made with other settings", folder);
     else if (!files.missing.empty())

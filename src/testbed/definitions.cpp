@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/units.h"
 #include "fabric/cluster.h"
 #include "testbed/statistics.h"
 
 namespace tutti {
 
-nlohmann::json comparison_definitions() {
+std::map<std::string, std::string> comparison_definitions() {
   const ConvergenceRule rule;
   return {
       {"time_to_target",

@@ -1,10 +1,12 @@
 // What the figures of a comparison mean, a sentence each: printed under every table and chart.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <map>
+#include <string>
 
 namespace tutti {
 
-nlohmann::json comparison_definitions();
+// By the name of the figure.
+std::map<std::string, std::string> comparison_definitions();
 
 }  // namespace tutti

@@ -1,9 +1,6 @@
 // CSV by RFC 4180: quoted where needed, numbers in full precision, unknown values empty.
-#include <nlohmann/json.hpp>
-
-#include "testbed/comparison_check.h"
+#include "core/described_json.h"
 #include "testbed/exports.h"
-#include "testbed/json_members.h"
 
 namespace tutti {
 namespace {
@@ -48,69 +45,81 @@ class Csv {
   bool at_start_ = true;
 };
 
-void add_statistic(Csv& csv, const json& statistic, const std::string& name) {
-  csv.add(name, member(statistic, "mean"));
-  csv.add(name + "_min", member(statistic, "min"));
-  csv.add(name + "_max", member(statistic, "max"));
+void add_statistic(Csv& csv, const OverSeeds& figure, const std::string& name) {
+  const json stat = figure ? json_of(*figure) : json{{"mean", {}}, {"min", {}}, {"max", {}}};
+  csv.add(name, stat["mean"]);
+  csv.add(name + "_min", stat["min"]);
+  csv.add(name + "_max", stat["max"]);
 }
 
-void add_run(Csv& csv, const json& strategy, const json& seed, const char* source) {
-  csv.add("strategy", strategy["name"]);
-  csv.add("seed", seed);
+void add_run(Csv& csv, const std::string& strategy, const std::optional<uint64_t>& seed,
+             const char* source) {
+  csv.add("strategy", strategy);
+  csv.add("seed", json_of(seed));
   csv.add("source", source);
+}
+
+// A row of curves in long form: what is not known is empty.
+void add_point(Csv& csv, const RecordedEvaluation& point) {
+  const json row = json_of(point);
+  for (const char* key : {"step", "samples", "epoch", "time_s", "bytes", "loss", "quality"})
+    csv.add(key, row[key]);
+  csv.end_row();
+}
+
+template <class T>
+std::optional<T> at(const std::vector<T>& column, size_t i) {
+  return i < column.size() ? std::optional(column[i]) : std::nullopt;
 }
 
 }  // namespace
 
-std::string csv_of_strategies(const json& comparison) {
+std::string csv_of_strategies(const Comparison& comparison) {
   Csv csv;
-  for (const json& strategy : comparison.at("strategies")) {
+  for (const ComparedStrategy& strategy : comparison.strategies) {
+    const json row = json_of(static_cast<const ComparedFigures&>(strategy));
     for (const char* key :
          {"name", "kind", "fabric", "workers", "obtained", "status", "error", "shared_curve_of"})
-      csv.add(key, member(strategy, key));
+      csv.add(key, row[key]);
     for (const char* key : {"structure", "parallelism", "optimisation", "timing", "pattern"})
-      csv.add(key, member(member(strategy, "taxonomy"), key));
-    csv.add("seeds", list_member(strategy, "seeds").size());
-    csv.add("reached", member(strategy, "reached"));
-    for (const char* key : {"best", "final", "at_equal_samples", "at_equal_time", "validation_best",
-                            "validation_final", "test_final"})
-      add_statistic(csv, member(member(strategy, "quality"), key), std::string("quality_") + key);
-    for (const std::string& key : statistics_of_a_strategy())
-      add_statistic(csv, member(strategy, key), key);
+      csv.add(key, row["taxonomy"][key]);
+    csv.add("seeds", strategy.seeds.size());
+    csv.add("reached", row["reached"]);
+    for (const NamedQuality& each : qualities_over_seeds())
+      add_statistic(csv, strategy.quality.*each.quality, std::string("quality_") + each.name);
+    for (const NamedFigure& each : figures_over_seeds())
+      add_statistic(csv, strategy.*each.figure, each.name);
     for (const char* key : {"compute_s", "communicate_s", "aggregate_s", "wait_s", "other_s"})
-      csv.add(key, member(member(strategy, "time_split"), key));
+      csv.add(key, row["time_split"][key]);
     for (const char* key : {"staleness", "age_s"})
-      for (const char* of : {"mean", "max"})
-        csv.add(std::string(key) + "_" + of, member(member(strategy, key), of));
+      for (const char* of : {"mean", "max"}) csv.add(std::string(key) + "_" + of, row[key][of]);
     for (const char* key : {"update_order", "scaling_efficiency", "energy_method", "co2e_method",
                             "currency", "cost_method"})
-      csv.add(key, member(strategy, key));
+      csv.add(key, row[key]);
     csv.end_row();
   }
   return csv.text();
 }
 
-std::string csv_of_curves(const json& comparison) {
+std::string csv_of_curves(const Comparison& comparison) {
   Csv csv;
-  for (const json& strategy : comparison.at("strategies")) {
-    for (const json& curve : list_member(strategy, "curves"))
-      for (const json& point : list_member(curve, "points")) {
-        add_run(csv, strategy, member(curve, "seed"), "evaluation");
-        for (const char* key : {"step", "samples", "epoch", "time_s", "bytes", "loss", "quality"})
-          csv.add(key, member(point, key));
-        csv.end_row();
+  for (const ComparedStrategy& strategy : comparison.strategies) {
+    for (const ComparedCurve& curve : strategy.curves)
+      for (const RecordedEvaluation& point : curve.points) {
+        add_run(csv, strategy.name, curve.seed, "evaluation");
+        add_point(csv, point);
       }
-    for (const json& series : list_member(strategy, "series")) {
-      const size_t length = list_member(series, "loss").size();
-      for (size_t i = 0; i < length; ++i) {
-        add_run(csv, strategy, member(series, "seed"), "training");
-        for (const char* key : {"step", "samples", "epoch", "time_s", "bytes", "loss", "quality"}) {
-          const json& column = list_member(series, key);
-          csv.add(key, i < column.size() ? column[i] : json());
-        }
-        csv.end_row();
+    for (const ComparedSeries& series : strategy.series)
+      for (size_t i = 0; i < series.loss.size(); ++i) {
+        add_run(csv, strategy.name, series.seed, "training");
+        add_point(csv, {.step = at(series.step, i),
+                        .time_s = at(series.time_s, i),
+                        .epoch = {},
+                        .samples = at(series.samples, i),
+                        .bytes = {},
+                        .loss = series.loss[i],
+                        .quality = {}});
       }
-    }
   }
   return csv.text();
 }

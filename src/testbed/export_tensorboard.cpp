@@ -9,18 +9,15 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <set>
 
 #include "core/error.h"
 #include "jobs/run_folder.h"
 #include "testbed/exports.h"
-#include "testbed/json_members.h"
 
 namespace tutti {
 namespace {
-
-using nlohmann::json;
 
 // Castagnoli's polynomial, reflected.
 uint32_t crc32c(std::string_view bytes) {
@@ -87,10 +84,9 @@ std::string scalar_event(double wall_time, int64_t step, std::string_view tag, d
 }
 
 // TensorBoard orders by step and shows "relative time", so that the start hardly matters.
-double start_of(const json& comparison) {
-  const std::string created = text_of(member(comparison, "created"), "");
+double start_of(const Comparison& comparison) {
   std::tm time{};
-  if (!strptime(created.c_str(), "%Y-%m-%dT%H:%M:%S", &time)) return 0;
+  if (!strptime(comparison.created.c_str(), "%Y-%m-%dT%H:%M:%S", &time)) return 0;
   return static_cast<double>(timegm(&time));
 }
 
@@ -111,22 +107,19 @@ class EventFile {
   std::string bytes_;
 };
 
-void add_curve(EventFile& file, const json& curve, const std::string& metric) {
-  for (const json& point : list_member(curve, "points")) {
-    const double step = number_of(member(point, "step")),
-                 time_s = number_of(member(point, "time_s"));
-    file.add("evaluation/loss", step, time_s, number_of(member(point, "loss")));
-    file.add("evaluation/" + metric, step, time_s, number_of(member(point, "quality")));
+void add_curve(EventFile& file, const ComparedCurve& curve, const std::string& metric) {
+  for (const RecordedEvaluation& point : curve.points) {
+    const double step = point.step ? static_cast<double>(*point.step) : NAN;
+    const double time_s = point.time_s.value_or(NAN);
+    file.add("evaluation/loss", step, time_s, point.loss.value_or(NAN));
+    file.add("evaluation/" + metric, step, time_s, point.quality.value_or(NAN));
   }
 }
 
-void add_series(EventFile& file, const json& series) {
-  const json& steps = list_member(series, "step");
-  const json& times = list_member(series, "time_s");
-  const json& losses = list_member(series, "loss");
-  for (size_t i = 0; i < losses.size() && i < steps.size(); ++i)
-    file.add("train/loss", number_of(steps[i]), i < times.size() ? number_of(times[i]) : NAN,
-             number_of(losses[i]));
+void add_series(EventFile& file, const ComparedSeries& series) {
+  for (size_t i = 0; i < series.loss.size() && i < series.step.size(); ++i)
+    file.add("train/loss", static_cast<double>(series.step[i]),
+             i < series.time_s.size() ? series.time_s[i] : NAN, series.loss[i]);
 }
 
 // A name that is one folder, whatever it was: `taken` keeps different ones apart.
@@ -144,22 +137,22 @@ std::string folder_name(const std::string& name, std::set<std::string>& taken) {
 
 }  // namespace
 
-size_t write_tensorboard(const json& comparison, const std::string& folder) {
+size_t write_tensorboard(const Comparison& comparison, const std::string& folder) {
   const double start = start_of(comparison);
-  const std::string metric = text_of(member(member(comparison, "task"), "metric"), "quality");
+  const std::string metric = comparison.task.metric.empty() ? "quality" : comparison.task.metric;
   std::set<std::string> taken;
   size_t runs = 0;
-  for (const json& strategy : comparison.at("strategies")) {
-    std::map<json, EventFile> files;  // by seed
-    const auto file_of = [&](const json& part) -> EventFile& {
-      return files.try_emplace(member(part, "seed"), start).first->second;
+  for (const ComparedStrategy& strategy : comparison.strategies) {
+    std::map<std::optional<uint64_t>, EventFile> files;  // by seed
+    const auto file_of = [&](const std::optional<uint64_t>& seed) -> EventFile& {
+      return files.try_emplace(seed, start).first->second;
     };
-    for (const json& curve : list_member(strategy, "curves"))
-      add_curve(file_of(curve), curve, metric);
-    for (const json& series : list_member(strategy, "series")) add_series(file_of(series), series);
+    for (const ComparedCurve& curve : strategy.curves)
+      add_curve(file_of(curve.seed), curve, metric);
+    for (const ComparedSeries& series : strategy.series)
+      add_series(file_of(series.seed), series);
     for (const auto& [seed, file] : files) {
-      const std::string name =
-          strategy["name"].get<std::string>() + (seed.is_null() ? "" : "-seed" + seed.dump());
+      const std::string name = strategy.name + (seed ? fmt::format("-seed{}", *seed) : "");
       const std::filesystem::path inside = std::filesystem::path(folder) / folder_name(name, taken);
       std::error_code failed;
       std::filesystem::create_directories(inside, failed);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "testbed/exports.h"
-#include "testbed/json_members.h"
 
 namespace tutti {
 namespace {
@@ -31,13 +30,13 @@ size_t lane_for(const TraceInterval& interval, std::vector<std::vector<int64_t>>
   }
 }
 
-std::vector<TraceInterval> intervals_of(const json& row) {
-  const auto nanoseconds = [](const json& seconds) {
-    return static_cast<int64_t>(std::llround(seconds.get<double>() * 1e9));
+std::vector<TraceInterval> intervals_of(const RecordedTimeline& row) {
+  const auto nanoseconds = [](double seconds) {
+    return static_cast<int64_t>(std::llround(seconds * 1e9));
   };
   std::vector<TraceInterval> intervals;
-  for (const json& each : list_member(row, "intervals"))
-    intervals.push_back({each[0], nanoseconds(each[1]), nanoseconds(each[2])});
+  for (const RecordedInterval& each : row.intervals)
+    intervals.push_back({each.kind, nanoseconds(each.from_s), nanoseconds(each.to_s)});
   std::stable_sort(
       intervals.begin(), intervals.end(), [](const TraceInterval& a, const TraceInterval& b) {
         return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
@@ -50,9 +49,9 @@ json metadata(const char* what, int64_t process, int64_t thread, const std::stri
       {"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
-void add_node(const json& row, int64_t process, int64_t& next_thread, json& events) {
-  const int64_t rank = row["rank"];
-  const std::string role = text_of(member(row, "role"), "worker");
+void add_node(const RecordedTimeline& row, int64_t process, int64_t& next_thread, json& events) {
+  const int64_t rank = row.rank;
+  const std::string role = row.role.empty() ? "worker" : row.role;
   std::vector<std::vector<int64_t>> lanes;
   std::vector<int64_t> threads;
   for (const TraceInterval& interval : intervals_of(row)) {
@@ -76,17 +75,15 @@ void add_node(const json& row, int64_t process, int64_t& next_thread, json& even
 
 }  // namespace
 
-std::string chrome_trace(const json& comparison) {
+std::string chrome_trace(const Comparison& comparison) {
   json events = json::array();
   int64_t process = 0;
-  for (const json& strategy : comparison.at("strategies")) {
+  for (const ComparedStrategy& strategy : comparison.strategies) {
     ++process;
-    const std::string obtained = text_of(member(strategy, "obtained"), "");
-    const std::string name = strategy["name"];
-    events.push_back(metadata("process_name", process, 0,
-                              obtained.empty() ? name : name + " (" + obtained + ")"));
+    const std::string how = strategy.obtained.empty() ? "" : " (" + strategy.obtained + ")";
+    events.push_back(metadata("process_name", process, 0, strategy.name + how));
     int64_t next_thread = 1;
-    for (const json& row : list_member(strategy, "timeline"))
+    for (const RecordedTimeline& row : strategy.timeline)
       add_node(row, process, next_thread, events);
   }
   return json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/isolated_run.h"
+#include "core/quality.h"
 #include "fabric/outcome.h"
 #include "jobs/launcher.h"
 
@@ -48,16 +49,12 @@ Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
   Lesson lesson;
   lesson.exit_code = record.exit_code;
   if (record.exit_code != kExitDone || record.nodes.empty()) return lesson;
-  const double target = learner.task.target;
   const bool higher = record.higher_is_better;
   for (const EvaluationRow& row : record.nodes.front().evaluations) {
-    if (lesson.evaluations == 0)
+    if (lesson.evaluations == 0 || is_better(row.quality, lesson.best_quality, higher))
       lesson.best_quality = row.quality;
-    else
-      lesson.best_quality = higher ? std::max(lesson.best_quality, row.quality)
-                                   : std::min(lesson.best_quality, row.quality);
     ++lesson.evaluations;
-    lesson.reached = higher ? row.quality >= target : row.quality <= target;
+    lesson.reached = reaches(row.quality, learner.task.target, higher);
     if (!lesson.reached) continue;
     lesson.steps = static_cast<double>(row.step);
     break;

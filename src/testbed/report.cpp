@@ -1,11 +1,8 @@
 #include "testbed/report.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "testbed/comparison_check.h"
 #include "testbed/report_data.h"
 
 namespace tutti {
@@ -30,21 +27,11 @@ std::string json_for_script(const json& value) {
   return safe;
 }
 
-std::string report_html(const json& comparison, const std::string& where) {
-  check_comparison(comparison, where);
-  json data;
-  try {
-    data = report_data(comparison);
-  } catch (const json::exception&) {  // the check missed something
-    throw DataError(
-        fmt::format("{}: is damaged: a value is of another type than it should be; "
-                    "write it anew with `tutti compare`",
-                    where));
-  }
+std::string report_html(const Comparison& comparison) {
   const size_t mark = kReportTemplate.find(kReportDataMark);
   TUTTI_CHECK(mark != std::string_view::npos);
   std::string page(kReportTemplate.substr(0, mark));
-  page += json_for_script(data);
+  page += json_for_script(report_data(comparison));
   page += kReportTemplate.substr(mark + kReportDataMark.size());
   return page;
 }

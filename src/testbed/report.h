@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "testbed/comparison.h"
+
 namespace tutti {
 
 // The page of web/report with its style, its scripts and Chart.js inlined when the program was
@@ -12,9 +14,7 @@ namespace tutti {
 extern const std::string_view kReportTemplate;
 inline constexpr std::string_view kReportDataMark = "@@comparison@@";
 
-// Throws DataError when `comparison` is not one; `where` is the file it came from.
-std::string report_html(const nlohmann::json& comparison,
-                        const std::string& where = "the comparison");
+std::string report_html(const Comparison& comparison);
 
 // JSON that may stand inside a <script> element: nothing in it can end the element, start a comment
 // or break a line. Bytes that are not UTF-8 become replacement characters.

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "testbed/json_members.h"
+#include "core/described_json.h"
 #include "testbed/network_picture.h"
 #include "testbed/thin.h"
 
@@ -14,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMostDrawn = 1e6;  // a damaged count must not ask for all the memory
+constexpr int64_t kMostDrawn = 1000000;  // a damaged count must not ask for all the memory
 
 // Seven significant digits are more than a screen shows, and half the size of the page.
 json rounded(const json& value) {
@@ -40,104 +39,103 @@ struct Thinning {
 };
 
 // Evaluations of one run as columns. Thinned by quality: that is what is drawn.
-json curve_columns(const json& curve, Thinning& thinning) {
-  const json& points = list_member(curve, "points");
+json curve_columns(const ComparedCurve& curve, Thinning& thinning) {
   std::vector<double> qualities;
-  for (const json& point : points) qualities.push_back(number_of(member(point, "quality")));
-  json columns = {{"seed", member(curve, "seed")}};
-  const std::vector<size_t> kept = thinning(qualities);
-  for (const char* key : {"step", "samples", "time_s", "bytes", "loss", "quality"}) {
-    json& column = columns[key] = json::array();
-    for (const size_t i : kept) column.push_back(rounded(member(points[i], key)));
+  for (const RecordedEvaluation& point : curve.points)
+    qualities.push_back(point.quality.value_or(NAN));
+  json columns = {{"seed", json_of(curve.seed)}};
+  constexpr const char* kColumns[] = {"step", "samples", "time_s", "bytes", "loss", "quality"};
+  for (const char* key : kColumns) columns[key] = json::array();
+  for (const size_t i : thinning(qualities)) {
+    const json point = json_of(curve.points[i]);
+    for (const char* key : kColumns) columns[key].push_back(rounded(point[key]));
   }
   return columns;
 }
 
-json series_columns(const json& series, Thinning& thinning) {
-  std::vector<double> losses;
-  for (const json& loss : list_member(series, "loss")) losses.push_back(number_of(loss));
-  json columns = {{"seed", member(series, "seed")}};
-  const std::vector<size_t> kept = thinning(losses);
-  for (const char* key : {"step", "time_s", "samples", "loss"}) {
-    json& column = columns[key] = json::array();
-    const json& all = list_member(series, key);
-    for (const size_t i : kept) column.push_back(i < all.size() ? rounded(all[i]) : json());
-  }
-  return columns;
+template <class T>
+json thinned_column(const std::vector<T>& values, const std::vector<size_t>& kept) {
+  json column = json::array();
+  for (const size_t i : kept)
+    column.push_back(i < values.size() ? rounded(json(values[i])) : json());
+  return column;
+}
+
+json series_columns(const ComparedSeries& series, Thinning& thinning) {
+  const std::vector<size_t> kept = thinning(series.loss);
+  return {{"seed", json_of(series.seed)},
+          {"step", thinned_column(series.step, kept)},
+          {"time_s", thinned_column(series.time_s, kept)},
+          {"samples", thinned_column(series.samples, kept)},
+          {"loss", thinned_column(series.loss, kept)}};
 }
 
 // Neighbours are joined until at most `most` are left: those of one kind first, then the stretches
 // too short to be seen, which take the kind that has the most time in them.
-json joined_intervals(const json& intervals, size_t most, bool& coarsened) {
-  json joined = json::array();
-  for (const json& each : intervals)
-    if (!joined.empty() && joined.back()[0] == each[0] && joined.back()[2] == each[1])
-      joined.back()[2] = each[2];
+std::vector<RecordedInterval> joined_intervals(const std::vector<RecordedInterval>& intervals,
+                                               size_t most, bool& coarsened) {
+  std::vector<RecordedInterval> joined;
+  for (const RecordedInterval& each : intervals)
+    if (!joined.empty() && joined.back().kind == each.kind && joined.back().to_s == each.from_s)
+      joined.back().to_s = each.to_s;
     else
       joined.push_back(each);
   if (joined.size() <= most) return joined;
   coarsened = true;
-  json coarse = json::array();
+  std::vector<RecordedInterval> coarse;
   for (size_t i = 0; i < most; ++i) {
     const size_t begin = joined.size() * i / most, end = joined.size() * (i + 1) / most;
-    std::map<std::string, double> time_of;
+    std::map<std::string, double> time_of_kind;
     for (size_t k = begin; k < end; ++k)
-      time_of[joined[k][0]] += joined[k][2].get<double>() - joined[k][1].get<double>();
-    const auto longest = std::max_element(time_of.begin(), time_of.end(),
+      time_of_kind[joined[k].kind] += joined[k].to_s - joined[k].from_s;
+    const auto longest = std::max_element(time_of_kind.begin(), time_of_kind.end(),
                                           [](auto& a, auto& b) { return a.second < b.second; });
-    coarse.push_back({longest->first, joined[begin][1], joined[end - 1][2]});
+    coarse.push_back({longest->first, joined[begin].from_s, joined[end - 1].to_s});
   }
   return coarse;
 }
 
-json drawn_timeline(const json& timeline, json& thinned) {
+json drawn_timeline(const std::vector<RecordedTimeline>& timeline, json& thinned) {
   json rows = json::array();
   bool coarsened = false;
-  for (const json& row : timeline) {
+  for (const RecordedTimeline& row : timeline) {
     if (rows.size() == kMostNodesDrawn) break;
-    const json& intervals = list_member(row, "intervals");
-    json drawn = {{"rank", row["rank"]}, {"role", text_of(member(row, "role"), "worker")}};
-    drawn["intervals"] = joined_intervals(intervals, kMostIntervalsPerNode, coarsened);
-    rows.push_back(std::move(drawn));
+    rows.push_back(json_of(
+        RecordedTimeline{row.rank, row.role.empty() ? "worker" : row.role,
+                         joined_intervals(row.intervals, kMostIntervalsPerNode, coarsened)}));
   }
   if (coarsened) thinned["intervals"] = true;
   if (rows.size() < timeline.size()) thinned["timeline_nodes"] = timeline.size();
   return rows;
 }
 
-json drawn_strategy(const json& strategy, Thinning& thinning) {
-  json drawn = json::object();
-  for (const auto& [key, value] : strategy.items())
-    if (key != "curves" && key != "series" && key != "timeline" && key != "links" && key != "nodes")
-      drawn[key] = value;
+json drawn_strategy(const ComparedStrategy& strategy, Thinning& thinning) {
+  json drawn = json_of(static_cast<const ComparedFigures&>(strategy));
   json& curves = drawn["curves"] = json::array();
-  for (const json& curve : list_member(strategy, "curves"))
+  for (const ComparedCurve& curve : strategy.curves)
     curves.push_back(curve_columns(curve, thinning));
   json& series = drawn["series"] = json::array();
-  for (const json& each : list_member(strategy, "series"))
+  for (const ComparedSeries& each : strategy.series)
     series.push_back(series_columns(each, thinning));
   json& thinned = drawn["thinned"] = json::object();
-  drawn["timeline"] = drawn_timeline(list_member(strategy, "timeline"), thinned);
-  const double workers = number_of(member(strategy, "workers"));
-  const int count = workers > 0 ? static_cast<int>(std::min(workers, kMostDrawn)) : 0;
-  drawn["network"] = network_picture(list_member(strategy, "nodes"), list_member(strategy, "links"),
-                                     count, kMostNodesDrawn);
+  drawn["timeline"] = drawn_timeline(strategy.timeline, thinned);
+  const auto workers = static_cast<int>(
+      std::clamp<int64_t>(strategy.workers.value_or(0), 0, kMostDrawn));
+  drawn["network"] = network_picture(strategy.nodes, strategy.links, workers, kMostNodesDrawn);
   return drawn;
 }
 
 }  // namespace
 
-json report_data(const json& comparison) {
-  json data = json::object();
-  for (const auto& [key, value] : comparison.items())
-    if (key != "strategies") data[key] = value;
+json report_data(const Comparison& comparison) {
+  json data = json_of(static_cast<const ComparisonHead&>(comparison));
   size_t count = 0;
-  for (const json& strategy : comparison.at("strategies"))
-    count += list_member(strategy, "curves").size() + list_member(strategy, "series").size();
+  for (const ComparedStrategy& strategy : comparison.strategies)
+    count += strategy.curves.size() + strategy.series.size();
   const size_t share = kMostPoints / std::max<size_t>(1, count);
   Thinning thinning{std::clamp(share, kFewestThinned, kMostPointsPerSeries)};
   json& strategies = data["strategies"] = json::array();
-  for (const json& strategy : comparison.at("strategies"))
+  for (const ComparedStrategy& strategy : comparison.strategies)
     strategies.push_back(drawn_strategy(strategy, thinning));
   data["thinned"] = {
       {"points", thinning.had}, {"kept", thinning.kept}, {"per_series", thinning.most}};

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "testbed/comparison.h"
+
 namespace tutti {
 
 inline constexpr size_t kMostPointsPerSeries = 1000;
@@ -13,7 +15,7 @@ inline constexpr size_t kMostIntervalsPerNode = 500;  // of the timeline
 
 // Differs from the comparison in: `curves` and `series` are columns of numbers, thinned; `timeline`
 // has at most kMostNodesDrawn rows of at most kMostIntervalsPerNode intervals; `network` stands in
-// for `links` and `nodes`; `thinned` says what was left out. The comparison must be checked.
-nlohmann::json report_data(const nlohmann::json& comparison);
+// for `links` and `nodes`; `thinned` says what was left out.
+nlohmann::json report_data(const Comparison& comparison);
 
 }  // namespace tutti

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "core/shallow_json.h"
 #include "jobs/run_folder.h"
 #include "jobs/task_identity.h"
-#include "testbed/comparison_check.h"
 
 namespace tutti {
 namespace {
@@ -37,64 +36,57 @@ std::string comparison_file(const std::string& path) {
                   path));
 }
 
-json read_comparison(const std::string& file) {
-  json comparison = parse_shallow_json(read_file(file));
-  check_comparison(comparison, file);
-  return comparison;
+Comparison read_comparison(const std::string& file) {
+  return comparison_of(parse_shallow_json(read_file(file)), file);
 }
 
 // Figures of unlike tasks side by side would compare nothing.
-void expect_same_task(const json& first, const json& other, const std::string& path) {
-  const json::json_pointer identity("/task/identity");
-  if (const std::string text =
-          task_difference(other.value(identity, json()), first.value(identity, json()));
-      !text.empty())
-    throw ConfigError("PATH", fmt::format("{}: is of another task than the first one: {}; only "
-                                          "results of one task can stand side by side, make a "
-                                          "report of each",
-                                          path, text));
-  for (const char* key : {"data", "model", "global_batch", "metric", "target"}) {
-    const json::json_pointer at(fmt::format("/task/{}", key));
-    const json ours = first.value(at, json()), theirs = other.value(at, json());
-    if (ours != theirs)
+void expect_same_task(const Comparison& first, const Comparison& other, const std::string& path) {
+  if (other.task.identity && first.task.identity)
+    if (const std::string text = task_difference(*other.task.identity, *first.task.identity);
+        !text.empty())
+      throw ConfigError("PATH", fmt::format("{}: is of another task than the first one: {}; only "
+                                            "results of one task can stand side by side, make a "
+                                            "report of each",
+                                            path, text));
+  const json ours = json_of(first.task), theirs = json_of(other.task);
+  for (const char* key : {"data", "model", "global_batch", "metric", "target"})
+    if (ours[key] != theirs[key])
       throw ConfigError("PATH", fmt::format("{}: its task has {} = {}, the first one's {}; only "
                                             "results of one task can stand side by side",
-                                            path, key, theirs.dump(), ours.dump()));
-  }
+                                            path, key, theirs[key].dump(), ours[key].dump()));
 }
 
 // Names stay unique: what was there already gets the name of its comparison added.
-void add_strategies(json& whole, const json& other) {
+void add_strategies(Comparison& whole, Comparison&& other) {
   std::set<std::string> names;
-  for (const json& strategy : whole["strategies"]) names.insert(strategy["name"]);
-  for (json strategy : other["strategies"]) {
-    const std::string name = strategy["name"];
-    std::string unique = name;
+  for (const ComparedStrategy& strategy : whole.strategies) names.insert(strategy.name);
+  for (ComparedStrategy& strategy : other.strategies) {
+    std::string unique = strategy.name;
     if (names.contains(unique))
-      unique = fmt::format("{} ({})", name, other.value("name", std::string("other")));
-    for (int i = 2; names.contains(unique); ++i) unique = fmt::format("{} ({})", name, i);
+      unique = fmt::format("{} ({})", strategy.name, other.name.empty() ? "other" : other.name);
+    for (int i = 2; names.contains(unique); ++i) unique = fmt::format("{} ({})", strategy.name, i);
     names.insert(unique);
-    strategy["name"] = unique;
-    whole["strategies"].push_back(std::move(strategy));
+    strategy.name = unique;
+    whole.strategies.push_back(std::move(strategy));
   }
 }
 
 }  // namespace
 
-json read_comparisons(const std::vector<std::string>& paths, const SummariseRuns& summarise) {
-  json whole;
+Comparison read_comparisons(const std::vector<std::string>& paths,
+                            const SummariseRuns& summarise) {
+  std::optional<Comparison> whole;
   std::vector<std::string> folders;
-  json sources = json::array();
-  const auto add = [&](json&& comparison, const std::string& path) {
-    sources.push_back({{"path", path},
-                       {"machine", comparison.value("machine", json())},
-                       {"versions", comparison.value("versions", json())}});
-    if (whole.is_null()) {
+  std::vector<ComparisonSource> sources;
+  const auto add = [&](Comparison&& comparison, const std::string& path) {
+    sources.push_back({path, comparison.machine, comparison.versions});
+    if (!whole) {
       whole = std::move(comparison);
       return;
     }
-    expect_same_task(whole, comparison, path);
-    add_strategies(whole, comparison);
+    expect_same_task(*whole, comparison, path);
+    add_strategies(*whole, std::move(comparison));
   };
   for (const std::string& path : paths) {
     const std::string file = comparison_file(path);
@@ -103,13 +95,10 @@ json read_comparisons(const std::vector<std::string>& paths, const SummariseRuns
     else
       add(read_comparison(file), file);
   }
-  if (!folders.empty()) {
-    json runs = summarise(folders);
-    check_comparison(runs, folders[0]);
-    add(std::move(runs), folders[0]);
-  }
-  if (sources.size() > 1) whole["sources"] = std::move(sources);
-  return whole;
+  if (!folders.empty()) add(summarise(folders), folders[0]);
+  if (!whole) throw DataError("no comparison and no runs were given");
+  if (sources.size() > 1) whole->sources = std::move(sources);
+  return std::move(*whole);
 }
 
 }  // namespace tutti

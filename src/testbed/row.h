@@ -1,14 +1,13 @@
-// One strategy of a comparison, from its runs (one per seed) to its object in compare.json.
+// One strategy of a comparison, from its runs (one per seed) to its part of compare.json.
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "testbed/comparison.h"
 #include "testbed/run_files.h"
-#include "testbed/statistics.h"
 
 namespace tutti {
 
@@ -18,7 +17,7 @@ struct Contender {
 };
 
 // Everything that can be said of it without looking at the others.
-nlohmann::json strategy_row(const Contender& contender);
+ComparedStrategy strategy_row(const Contender& contender);
 
 // One value per run. Runs that did not end well have none, unless none of them did: then what there
 // is counts, and the status says so.
@@ -27,11 +26,12 @@ Values values_of(const Contender& contender,
                  const std::function<std::optional<double>(const RunFiles&)>& of);
 
 bool is_done(const RunFiles& run);
-// Null unless there is a number.
-std::optional<double> number_at(const nlohmann::json& object, const std::string& pointer);
-nlohmann::json stat_json(const std::optional<Stat>& stat);
 
-// The measurements of quality along "samples" or "time_s".
-std::vector<CurvePoint> quality_curve(const RunFiles& run, const char* axis);
+// The measurements of quality along steps, samples or seconds.
+using Axis = std::function<std::optional<double>(const RecordedEvaluation&)>;
+std::optional<double> step_of(const RecordedEvaluation& evaluation);
+std::optional<double> samples_of(const RecordedEvaluation& evaluation);
+std::optional<double> time_of(const RecordedEvaluation& evaluation);
+std::vector<CurvePoint> quality_curve(const RunFiles& run, const Axis& axis);
 
 }  // namespace tutti

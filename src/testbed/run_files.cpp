@@ -9,16 +9,14 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/quality.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
-#include "testbed/json_members.h"
-#include "testbed/record_check.h"
 
 namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr const char* kSharedCurve = "shared_curve";
 
@@ -74,18 +72,18 @@ RunFiles read_plain(const std::string& folder) {
     throw DataError(fmt::format("{}: has no run.json; the run did not end, run it again", folder));
   RunFiles run;
   run.folder = folder;
-  run.record = read_run_record(folder + "/run.json");
+  run.record = read_recorded_run(folder + "/run.json");
   try {
     run.job = load_job(folder + "/job.toml", {});
     run.series = read_series(folder + "/series.csv", run.missing);
-    const json& time = run.record.at("time");
-    if (run.record.at("obtained") == "measured" && !time.contains("series_count_data"))
-      for (double& time_s : run.series.time_s) time_s += time.at("data_s").get<double>();
+    const RecordedTime& time = run.record.time;
+    if (run.record.obtained == "measured" && !time.series_count_data)
+      for (double& time_s : run.series.time_s) time_s += time.data_s;
     // Rank 0 wrote the series; workers at a pace of their own need not have taken as many steps.
     size_t steps = 0;
-    for (const json& node : run.record.at("nodes"))
-      if (node.at("rank") == 0) steps = node.at("steps").get<size_t>();
-    if (run.record.at("status") == "done" && run.series.step.size() < steps)
+    for (const RecordedNode& node : run.record.nodes)
+      if (node.rank == 0) steps = static_cast<size_t>(*node.steps);
+    if (run.record.status == "done" && run.series.step.size() < steps)
       run.missing = fmt::format("{}/series.csv: has {} rows for {} steps; the others are missing",
                                 folder, run.series.step.size(), steps);
   } catch (const ConfigError& error) {
@@ -123,12 +121,16 @@ RunFiles missing_run(const std::string& folder, const Job& job, const std::strin
   RunFiles run;
   run.folder = folder;
   run.job = job;
-  run.record = to_json(nothing, run.job);
+  RecordedRun& record = run.record = recorded(nothing, run.job);
   // Nothing of it was measured, so nothing is zero.
-  for (const char* key :
-       {"time", "energy", "co2e", "cost", "peak_memory_bytes", "utilisation", "steps", "samples",
-        "samples_per_s", "bytes_sent", "messages", "staleness", "age_s", "update_order"})
-    run.record[key] = nullptr;
+  record.time = {};
+  record.energy = {};
+  record.co2e = {};
+  record.cost = {};
+  record.staleness = {};
+  record.age_s = {};
+  record.peak_memory_bytes = record.utilisation = record.samples_per_s = record.update_order = {};
+  record.steps = record.samples = record.bytes_sent = record.messages = {};
   return run;
 }
 
@@ -137,30 +139,28 @@ void note_shared_curve(const std::string& folder, const std::string& other) {
 }
 
 void stitch(RunFiles& run, const RunFiles& source) {
-  std::map<double, const json*> measured;
-  for (const json& row : source.record.at("evaluations"))
-    measured[number_of(member(row, "step"))] = &row;
-  const json& quality = run.record["quality"] = source.record.at("quality");
-  const double target = number_of(member(quality, "target"));
-  const bool higher = member(quality, "higher_is_better") != false;
-  json& to_target_s = run.record["time"]["to_target_s"] = nullptr;
-  for (json& row : run.record.at("evaluations")) {
-    const auto found = measured.find(number_of(member(row, "step")));
+  std::map<int64_t, const RecordedEvaluation*> measured;
+  for (const RecordedEvaluation& row : source.record.evaluations)
+    if (row.step) measured[*row.step] = &row;
+  const RecordedQuality& quality = run.record.quality = source.record.quality;
+  std::optional<double>& to_target_s = run.record.time.to_target_s;
+  to_target_s.reset();
+  for (RecordedEvaluation& row : run.record.evaluations) {
+    const auto found = row.step ? measured.find(*row.step) : measured.end();
     if (found == measured.end()) continue;
-    row["loss"] = member(*found->second, "loss");
-    row["quality"] = member(*found->second, "quality");
-    const double reached = number_of(row["quality"]);
-    if (to_target_s.is_null() && (higher ? reached >= target : reached <= target))
-      to_target_s = member(row, "time_s");  // its own time: the curve is shared, the clock is not
+    row.loss = found->second->loss;
+    row.quality = found->second->quality;
+    if (!to_target_s && row.quality &&
+        reaches(*row.quality, quality.target.value_or(0), quality.higher_is_better))
+      to_target_s = row.time_s;  // its own time: the curve is shared, the clock is not
   }
   for (size_t i = 0; i < run.series.loss.size(); ++i)
     run.series.loss[i] = i < source.series.loss.size() ? source.series.loss[i] : NAN;
-  if (const json& status = source.record.at("status");
-      status == "diverged" || status == "collapsed") {
-    run.record["status"] = status;
-    run.record["error"] = text_of(member(source.record, "error"), "");
+  if (source.record.status == "diverged" || source.record.status == "collapsed") {
+    run.record.status = source.record.status;
+    run.record.error = source.record.error;
   }
-  if (run.record["status"] == "collapsed") to_target_s = nullptr;  // what it reached is lost again
+  if (run.record.status == "collapsed") to_target_s.reset();  // what it reached is lost again
   run.curve_of = source.folder;
 }
 

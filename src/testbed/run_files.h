@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "jobs/job.h"
+#include "jobs/recorded_run.h"
 
 namespace tutti {
 
@@ -19,7 +19,7 @@ struct Series {
 
 struct RunFiles {
   std::string folder;
-  nlohmann::json record;  // run.json
+  RecordedRun record;  // run.json
   Job job;
   Series series;
   std::string missing;   // which of its files could not be read; else empty

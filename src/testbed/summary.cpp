@@ -6,20 +6,19 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "fabric/virtual/validation.h"
 #include "jobs/task_identity.h"
 #include "jobs/versions.h"
-#include "testbed/comparison_check.h"
 #include "testbed/definitions.h"
 #include "testbed/variants.h"
 
 namespace tutti {
 namespace {
-
-using nlohmann::json;
 
 std::string now_utc() {
   const std::time_t now = std::time(nullptr);
@@ -52,11 +51,11 @@ std::string describe(const ClusterConfig& c) {
 }
 
 bool same_clock(const RunFiles& a, const RunFiles& b) {
-  return a.record.at("obtained") == b.record.at("obtained");
+  return a.record.obtained == b.record.obtained;
 }
 
 // How far along `axis` every finished run has come (those that `counts`).
-std::optional<double> common_end(const std::vector<Contender>& contenders, const char* axis,
+std::optional<double> common_end(const std::vector<Contender>& contenders, const Axis& axis,
                                  const std::function<bool(const RunFiles&)>& counts) {
   std::optional<double> end;
   for (const Contender& contender : contenders)
@@ -68,41 +67,41 @@ std::optional<double> common_end(const std::vector<Contender>& contenders, const
   return end;
 }
 
-void add_equal_quality(json& row, const Contender& contender,
+void add_equal_quality(ComparedStrategy& row, const Contender& contender,
                        const std::vector<Contender>& contenders) {
-  const auto quality_at = [&](const char* axis,
-                              const std::function<bool(const RunFiles&)>& counts) {
+  const auto quality_at = [&](const Axis& axis,
+                              const std::function<bool(const RunFiles&)>& counts) -> OverSeeds {
     const auto end = common_end(contenders, axis, counts);
-    if (!end) return json();
-    return stat_json(statistic(values_of(contender, [&](const RunFiles& run) {
+    if (!end) return std::nullopt;
+    return statistic(values_of(contender, [&](const RunFiles& run) {
       return is_done(run) ? value_at(quality_curve(run, axis), *end) : std::nullopt;
-    })));
+    }));
   };
-  row["quality"]["at_equal_samples"] = quality_at("samples", [](const RunFiles&) { return true; });
-  row["quality"]["at_equal_time"] = quality_at(
-      "time_s", [&](const RunFiles& run) { return same_clock(run, contender.runs.front()); });
+  row.quality.at_equal_samples = quality_at(samples_of, [](const RunFiles&) { return true; });
+  row.quality.at_equal_time = quality_at(
+      time_of, [&](const RunFiles& run) { return same_clock(run, contender.runs.front()); });
 }
 
-void add_efficiency(json& row, const json& rows) {
-  for (const json& solo : rows) {
-    if (solo["kind"] != "solo" || solo["fabric"] != row["fabric"]) continue;
-    const auto alone = number_at(solo, "/samples_per_s/mean");
-    const auto together = number_at(row, "/samples_per_s/mean");
-    if (alone && together && *alone > 0 && solo["status"] == "done" && row["status"] == "done")
-      row["scaling_efficiency"] = *together / (*alone * row["workers"].get<double>());
+void add_efficiency(ComparedStrategy& row, const std::vector<ComparedStrategy>& rows) {
+  for (const ComparedStrategy& solo : rows) {
+    if (solo.kind != "solo" || solo.fabric != row.fabric) continue;
+    const auto alone = solo.samples_per_s ? solo.samples_per_s->mean : std::nullopt;
+    const auto together = row.samples_per_s ? row.samples_per_s->mean : std::nullopt;
+    if (alone && together && *alone > 0 && solo.status == "done" && row.status == "done")
+      row.scaling_efficiency = *together / (*alone * static_cast<double>(row.workers.value_or(1)));
     return;
   }
 }
 
 // Curves are shared between runs; a reader wants the strategy.
-void name_shared_curve(json& row, const Contender& contender,
+void name_shared_curve(ComparedStrategy& row, const Contender& contender,
                        const std::vector<Contender>& contenders) {
   const auto base = [](const std::string& path) { return std::filesystem::path(path).filename(); };
   for (const RunFiles& run : contender.runs)
     for (const Contender& other : contenders)
       for (const RunFiles& source : other.runs)
         if (!run.curve_of.empty() && base(run.curve_of) == base(source.folder))
-          row["shared_curve_of"] = other.name;
+          row.shared_curve_of = other.name;
 }
 
 // Returns whether two runs are the same. On a virtual cluster two strategies may make identical
@@ -110,25 +109,25 @@ void name_shared_curve(json& row, const Contender& contender,
 // are never equal.
 bool took_the_run(const Contender& one, const Contender& other) {
   const auto same = [](const RunFiles& a, const RunFiles& b) {
-    for (const char* key : {"parameters_sha256", "status", "steps", "bytes_sent", "messages"})
-      if (a.record.value(key, json()) != b.record.value(key, json())) return false;
-    return a.job.task.seed == b.job.task.seed && a.record.at("obtained") == "simulated" &&
-           a.cost_only() == b.cost_only() && a.curve_of.empty() && b.curve_of.empty() &&
-           number_at(a.record, "/time/total_s") == number_at(b.record, "/time/total_s") &&
-           a.series.time_s == b.series.time_s;
+    const auto what = [](const RecordedRun& run) {
+      return std::tie(run.parameters_sha256, run.status, run.steps, run.bytes_sent, run.messages,
+                      run.time.total_s);
+    };
+    return what(a.record) == what(b.record) && a.job.task.seed == b.job.task.seed &&
+           a.record.obtained == "simulated" && a.cost_only() == b.cost_only() &&
+           a.curve_of.empty() && b.curve_of.empty() && a.series.time_s == b.series.time_s;
   };
   return one.runs.size() == other.runs.size() &&
          std::equal(one.runs.begin(), one.runs.end(), other.runs.begin(), same);
 }
 
-void name_same_runs(json& rows, const std::vector<Contender>& contenders) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i]["same_run_as"] = nullptr;
-    for (size_t k = 0; k < i && rows[i]["same_run_as"].is_null(); ++k)
-      if (rows[i]["kind"] == rows[k]["kind"] && rows[k]["same_run_as"].is_null() &&
+void name_same_runs(std::vector<ComparedStrategy>& rows,
+                    const std::vector<Contender>& contenders) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t k = 0; k < i && !rows[i].same_run_as; ++k)
+      if (rows[i].kind == rows[k].kind && !rows[k].same_run_as &&
           took_the_run(contenders[i], contenders[k]))
-        rows[i]["same_run_as"] = rows[k]["name"];
-  }
+        rows[i].same_run_as = rows[k].name;
 }
 
 // The same for all seeds of a strategy, and different for everything else.
@@ -140,7 +139,7 @@ std::string group_key(const RunFiles& run) {
     job.task.max_steps = 0;
   }
   std::string key = resolved_toml(job);
-  if (run.record.at("obtained") == "measured") key += run.record.value("machine", json()).dump();
+  if (run.record.obtained == "measured") key += json_of(run.record.machine).dump();
   return key;
 }
 
@@ -167,8 +166,8 @@ void make_unique(std::vector<Contender>& contenders) {
 // Returns in what the tasks of two runs differ; empty when they do not. Records of older versions
 // do not identify their task, so their settings must be equal.
 std::string difference_of_tasks(const RunFiles& here, const RunFiles& there) {
-  const json ours = here.record.value("task", json()), theirs = there.record.value("task", json());
-  if (ours.is_object() && theirs.is_object()) return task_difference(ours, theirs);
+  if (here.record.task && there.record.task)
+    return task_difference(*here.record.task, *there.record.task);
   const auto settings = [](const RunFiles& run) {
     const TaskConfig& task = run.job.task;
     return fmt::format("data {} {} limit {}, model {}, batch {}, target {}", task.data.kind(),
@@ -213,67 +212,60 @@ std::string validation_text() {
       v.command);
 }
 
+ComparedTask compared_task(const TaskConfig& task, const RecordedRun& record) {
+  return {.data = std::string(task.data.kind()),
+          .model = std::string(task.model.kind()),
+          .global_batch = task.global_batch,
+          .epochs = task.epochs,
+          .target = task.target > 0 ? std::optional(task.target) : std::nullopt,
+          // Where nothing ended, what would have been measured is not known either.
+          .metric = record.quality.metric.empty() ? "quality" : record.quality.metric,
+          .higher_is_better = record.quality.higher_is_better,
+          .identity = record.task,
+          .seeds = {}};
+}
+
 }  // namespace
 
-json summarise(const std::string& name, Job& job, const std::vector<Contender>& contenders) {
+Comparison summarise(const std::string& name, Job& job, const std::vector<Contender>& contenders) {
   TUTTI_CHECK(!contenders.empty());
-  json rows = json::array();
+  Comparison result;
+  std::vector<ComparedStrategy>& rows = result.strategies;
   for (const Contender& contender : contenders) {
-    json row = strategy_row(contender);
-    add_equal_quality(row, contender, contenders);
-    name_shared_curve(row, contender, contenders);
-    rows.push_back(std::move(row));
+    rows.push_back(strategy_row(contender));
+    add_equal_quality(rows.back(), contender, contenders);
+    name_shared_curve(rows.back(), contender, contenders);
   }
   name_same_runs(rows, contenders);
-  const json before = rows;
-  for (json& row : rows) add_efficiency(row, before);
+  for (ComparedStrategy& row : rows) add_efficiency(row, rows);
   // The record that says most: of a run that ended, if there is one.
-  const json* record = &contenders.front().runs.front().record;
+  const RunFiles* most = &contenders.front().runs.front();
   for (const Contender& contender : contenders)
     for (const RunFiles& run : contender.runs)
-      if (is_done(run) && record->at("status") != "done") record = &run.record;
-  const TaskConfig& task = job.task;
-  // Where nothing ended, what would have been measured is not known either.
-  const std::string said = record->at("quality").value("metric", "");
-  const std::string metric = said.empty() ? "quality" : said;
-  const json seeds = rows.front()["seeds"];
+      if (is_done(run) && !is_done(*most)) most = &run;
+  const RecordedRun& record = most->record;
   const std::string description = describe(job.cluster);
-  json definitions = comparison_definitions();
+  result.name = name;
+  result.created = now_utc();
+  result.title = fmt::format("{}: {} by {} on {}", name, job.task.data.kind(),
+                             job.task.model.kind(), description);
+  result.task = compared_task(job.task, record);
+  result.task.seeds = rows.front().seeds;
+  result.cluster = {job.cluster.fabric, job.cluster.workers, description};
+  result.definitions = comparison_definitions();
   if (const std::string others = rows_of_other_tasks(contenders); !others.empty())
-    definitions["tasks"] = fmt::format(
+    result.definitions["tasks"] = fmt::format(
         "These rows are of another task than the first, so that not the architecture alone makes "
         "the difference: {}.",
         others);
-  return {{"schema", kComparisonSchema},
-          {"kind", "comparison"},
-          {"name", name},
-          {"created", now_utc()},
-          {"title", fmt::format("{}: {} by {} on {}", name, task.data.kind(), task.model.kind(),
-                                description)},
-          {"task",
-           {{"data", task.data.kind()},
-            {"model", task.model.kind()},
-            {"global_batch", task.global_batch},
-            {"epochs", task.epochs},
-            {"target", task.target > 0 ? json(task.target) : json()},
-            {"metric", metric},
-            {"higher_is_better", record->at("quality").value("higher_is_better", true)},
-            {"identity", record->value("task", json())},
-            {"seeds", seeds}}},
-          {"cluster",
-           {{"fabric", job.cluster.fabric},
-            {"workers", job.cluster.workers},
-            {"description", description}}},
-          {"definitions", std::move(definitions)},
-          {"job", resolved_toml(job)},
-          {"versions", record->value("versions", library_versions())},
-          {"machine", record->value("machine", machine_description())},
-          {"validation", {{"text", validation_text()}}},
-          {"not_possible", json::array()},
-          {"strategies", std::move(rows)}};
+  result.job = resolved_toml(job);
+  result.versions = record.versions ? record.versions : library_versions();
+  result.machine = record.machine ? record.machine : machine_description();
+  result.validation.text = validation_text();
+  return result;
 }
 
-json summarise_runs(const std::vector<std::string>& folders) try {
+Comparison summarise_runs(const std::vector<std::string>& folders) {
   if (folders.empty()) throw DataError("no runs were given");
   std::map<std::string, size_t> groups;
   std::vector<Contender> contenders;
@@ -291,67 +283,6 @@ json summarise_runs(const std::vector<std::string>& folders) try {
   expect_one_task(contenders);
   Job job = with_settings(contenders.front().runs.front().job, {});
   return summarise(contenders.size() == 1 ? job.name : "runs", job, contenders);
-} catch (const json::exception&) {  // the check of a record missed something
-  throw DataError(
-      fmt::format("{}: its run.json{} is damaged: a value is of another type than it should be; "
-                  "remove the folder and run it again",
-                  folders[0], folders.size() > 1 ? ", or that of a run given with it," : ""));
-}
-
-std::string comparison_csv(const json& comparison) {
-  struct Column {
-    const char *title, *pointer;
-  };
-  constexpr Column kColumns[] = {{"best_quality", "/quality/best"},
-                                 {"final_quality", "/quality/final"},
-                                 {"validation_best", "/quality/validation_best"},
-                                 {"validation_final", "/quality/validation_final"},
-                                 {"test_final", "/quality/test_final"},
-                                 {"quality_at_equal_samples", "/quality/at_equal_samples"},
-                                 {"quality_at_equal_time", "/quality/at_equal_time"},
-                                 {"to_target_s", "/to_target_s"},
-                                 {"to_target_normalised_s", "/to_target_normalised_s"},
-                                 {"steps_to_target", "/steps_to_target"},
-                                 {"samples_to_target", "/samples_to_target"},
-                                 {"converged_s", "/converged_s"},
-                                 {"converged_steps", "/converged_steps"},
-                                 {"total_s", "/total_s"},
-                                 {"total_normalised_s", "/total_normalised_s"},
-                                 {"wall_s", "/wall_s"},
-                                 {"cpu_s", "/cpu_s"},
-                                 {"startup_s", "/startup_s"},
-                                 {"samples_per_s", "/samples_per_s"},
-                                 {"steps", "/steps"},
-                                 {"bytes_total", "/bytes_total"},
-                                 {"bytes_per_node", "/bytes_per_node"},
-                                 {"messages_total", "/messages_total"},
-                                 {"messages_per_node", "/messages_per_node"},
-                                 {"peak_memory_bytes", "/peak_memory_bytes"},
-                                 {"utilisation", "/utilisation"},
-                                 {"energy_j", "/energy_j"},
-                                 {"co2e_g", "/co2e_g"},
-                                 {"cost", "/cost"}};
-  const auto text = [](const json& value) {
-    std::string quoted = "\"";
-    for (const char c : value.get<std::string>()) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + "\"";
-  };
-  std::string csv = "strategy,seed,kind,structure,timing,fabric,workers,obtained,status";
-  for (const Column& column : kColumns) csv += fmt::format(",{}", column.title);
-  csv += "\n";
-  for (const json& row : comparison["strategies"])
-    for (size_t i = 0; i < row["seeds"].size(); ++i) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{}", text(row["name"]), row["seeds"][i].dump(),
-                         text(row["kind"]), text(row["taxonomy"]["structure"]),
-                         text(row["taxonomy"]["timing"]), text(row["fabric"]),
-                         row["workers"].dump(), text(row["obtained"]), text(row["status"]));
-      for (const Column& column : kColumns) {
-        const auto value = number_at(row, fmt::format("{}/values/{}", column.pointer, i));
-        csv += value ? fmt::format(",{}", *value) : ",";
-      }
-      csv += "\n";
-    }
-  return csv;
 }
 
 }  // namespace tutti

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/units.h"
 #include "testbed/survey.h"
@@ -10,63 +9,68 @@
 namespace tutti {
 namespace {
 
-using nlohmann::json;
-
 // Every architecture that some task has a cell for or refuses, in the order of their first
 // appearance.
-std::vector<std::string> architectures(const json& survey) {
+std::vector<std::string> architectures(const Survey& survey) {
   std::vector<std::string> names;
-  for (const char* part : {"cells", "refused"})
-    for (const json& task : survey["tasks"]) {
-      const json entries = task.value(part, json::object());  // must outlive items()
-      for (const auto& [name, entry] : entries.items())
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
+  const auto add = [&](const auto& entries) {
+    if (!entries) return;
+    for (const auto& [name, entry] : *entries)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const SurveyedTask& task : survey.tasks) add(task.cells);
+  for (const SurveyedTask& task : survey.tasks) add(task.refused);
   return names;
 }
 
 std::string short_name(const std::string& task) { return task.substr(task.find('-') + 1); }
 
-std::string quality_text(const json& cell) {
-  if (cell["quality"].is_null()) return cell["status"] == "done" ? "-" : cell["status"];
-  return fmt::format("{:.4g} {}", cell["quality"].get<double>(),
-                     cell["quality_mark"].get<std::string>());
+std::string quality_text(const SurveyCell& cell) {
+  if (!cell.quality) return cell.status == "done" ? "-" : cell.status;
+  return fmt::format("{:.4g} {}", *cell.quality, cell.quality_mark);
 }
 
-std::string time_text(const json& cell) {
-  if (cell["time_s"].is_null()) return cell["status"] == "done" ? "missed -" : cell["status"];
-  return fmt::format("{} {}", human_quantity(cell["time_s"], Unit::kSeconds),
-                     cell["time_mark"].get<std::string>());
+std::string time_text(const SurveyCell& cell) {
+  if (!cell.time_s) return cell.status == "done" ? "missed -" : cell.status;
+  return fmt::format("{} {}", human_quantity(*cell.time_s, Unit::kSeconds), cell.time_mark);
 }
 
-using CellText = std::string (*)(const json&);
+using CellText = std::string (*)(const SurveyCell&);
+
+// Null where there is none.
+const SurveyCell* cell_of(const SurveyedTask& task, const std::string& name) {
+  if (!task.cells) return nullptr;
+  const auto found = task.cells->find(name);
+  return found == task.cells->end() ? nullptr : &found->second;
+}
 
 // Why there is no cell; empty when nobody asked.
-std::string refusal(const json& task, const std::string& name) {
-  const auto refused = task.find("refused");
-  return refused == task.end() ? "" : refused->value(name, "");
+std::string refusal(const SurveyedTask& task, const std::string& name) {
+  if (!task.refused) return "";
+  const auto found = task.refused->find(name);
+  return found == task.refused->end() ? "" : found->second;
 }
 
 constexpr size_t kTasksAcross = 6;  // within 100 columns
 
-std::string table(const json& survey, const std::vector<std::string>& names, CellText text) {
-  std::vector<json> tasks;
-  for (const json& task : survey["tasks"])
-    if (task.contains("cells")) tasks.push_back(task);
+std::string table(const Survey& survey, const std::vector<std::string>& names, CellText text) {
+  std::vector<const SurveyedTask*> tasks;
+  for (const SurveyedTask& task : survey.tasks)
+    if (task.cells) tasks.push_back(&task);
   std::string result;
   for (size_t first = 0; first < tasks.size(); first += kTasksAcross) {
     const size_t last = std::min(first + kTasksAcross, tasks.size());
     result += fmt::format("{:<23}", "");
     for (size_t i = first; i < last; ++i)
-      result += fmt::format(" {:>11}", short_name(tasks[i]["name"]).substr(0, 11));
+      result += fmt::format(" {:>11}", short_name(tasks[i]->name).substr(0, 11));
     result += "\n";
     for (const std::string& name : names) {
       result += fmt::format("{:<23}", name.substr(0, 23));
       for (size_t i = first; i < last; ++i) {
-        const json& cells = tasks[i]["cells"];
-        result += fmt::format(" {:>11}", cells.contains(name)              ? text(cells[name])
-                                         : refusal(tasks[i], name).empty() ? ""
-                                                                           : "refused");
+        const SurveyCell* cell = cell_of(*tasks[i], name);
+        result += fmt::format(" {:>11}", cell                               ? text(*cell)
+                                         : refusal(*tasks[i], name).empty() ? ""
+                                                                            : "refused");
       }
       result += "\n";
     }
@@ -89,36 +93,32 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string html_table(const json& survey, const std::vector<std::string>& names, CellText text,
-                       const char* mark) {
+std::string html_table(const Survey& survey, const std::vector<std::string>& names, CellText text,
+                       std::string SurveyCell::*mark) {
   std::string result = "<div class=wide><table><thead><tr><th></th>";
-  for (const json& task : survey["tasks"])
-    result += fmt::format("<th><a href=\"{}/report.html\">{}</a></th>",
-                          escaped(task["folder"].get<std::string>()),
-                          escaped(task["name"].get<std::string>()));
+  for (const SurveyedTask& task : survey.tasks)
+    result += fmt::format("<th><a href=\"{}/report.html\">{}</a></th>", escaped(task.folder),
+                          escaped(task.name));
   result += "</tr></thead><tbody>\n";
   for (const std::string& name : names) {
     result += fmt::format("<tr><th>{}</th>", escaped(name));
-    for (const json& task : survey["tasks"]) {
-      const json cells = task.value("cells", json::object());
-      if (!cells.contains(name)) {
+    for (const SurveyedTask& task : survey.tasks) {
+      const SurveyCell* cell = cell_of(task, name);
+      if (!cell) {
         const std::string why = refusal(task, name);
         result +=
             fmt::format("<td title=\"{}\">{}</td>", escaped(why), why.empty() ? "" : "refused");
         continue;
       }
-      const json& cell = cells[name];
-      const std::string value = cell[mark];
-      result += fmt::format(
-          "<td class=\"{}\" title=\"{}\"><a href=\"{}/{}\">{}</a></td>",
-          value == "+"   ? "plus"
-          : value == "-" ? "minus"
-                         : "even",
-          escaped(fmt::format("{}; {}", cell["obtained"].get<std::string>(),
-                              cell["status"].get<std::string>())),
-          escaped(task["folder"].get<std::string>()),
-          cell["runs"].empty() ? "report.html" : escaped(cell["runs"][0].get<std::string>()),
-          escaped(text(cell)));
+      const std::string& value = cell->*mark;
+      result += fmt::format("<td class=\"{}\" title=\"{}\"><a href=\"{}/{}\">{}</a></td>",
+                            value == "+"   ? "plus"
+                            : value == "-" ? "minus"
+                                           : "even",
+                            escaped(fmt::format("{}; {}", cell->obtained, cell->status)),
+                            escaped(task.folder),
+                            cell->runs.empty() ? "report.html" : escaped(cell->runs[0]),
+                            escaped(text(*cell)));
     }
     result += "</tr>\n";
   }
@@ -135,36 +135,36 @@ tbody th{text-align:left;font-weight:600}a{color:inherit}
 
 }  // namespace
 
-std::string survey_tables(const json& survey) {
+std::string survey_tables(const Survey& survey) {
   const std::vector<std::string> names = architectures(survey);
-  std::string text = fmt::format("Model quality on {}\n", survey["cluster"].get<std::string>());
+  std::string text = fmt::format("Model quality on {}\n", survey.cluster);
   text += table(survey, names, quality_text);
   text += "\nTraining time (to target)\n" + table(survey, names, time_text) + "\n";
-  text += "quality: " + survey["rules"]["quality"].get<std::string>() + "\n";
-  text += "time: " + survey["rules"]["time"].get<std::string>() + "\n";
-  for (const json& task : survey["tasks"])
-    if (task.contains("skipped"))
-      text += fmt::format("{} is left out: {}\n", task["name"].get<std::string>(),
-                          task["skipped"].get<std::string>());
+  text += "quality: " + survey.rules.quality + "\n";
+  text += "time: " + survey.rules.time + "\n";
+  for (const SurveyedTask& task : survey.tasks)
+    if (!task.skipped.empty())
+      text += fmt::format("{} is left out: {}\n", task.name, task.skipped);
   return text;
 }
 
-std::string survey_html(const json& survey) {
+std::string survey_html(const Survey& survey) {
   const std::vector<std::string> names = architectures(survey);
   std::string page = fmt::format(
       "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width\"><title>Survey</title><style>{}</style>\n"
       "<h1>Architectures by learning task</h1>\n<p>Cluster {}. Every cell comes from runs made "
       "here and leads to them; the name of a task leads to its report.</p>\n",
-      kStyle, escaped(survey["cluster"].get<std::string>()));
-  page += "<h2>Model quality</h2>\n" + html_table(survey, names, quality_text, "quality_mark");
-  page += "<p>" + escaped(survey["rules"]["quality"].get<std::string>()) + "</p>\n";
-  page += "<h2>Training time</h2>\n" + html_table(survey, names, time_text, "time_mark");
-  page += "<p>" + escaped(survey["rules"]["time"].get<std::string>()) + "</p>\n";
-  for (const json& task : survey["tasks"])
-    if (task.contains("skipped"))
-      page += fmt::format("<p>{} is left out: {}</p>\n", escaped(task["name"].get<std::string>()),
-                          escaped(task["skipped"].get<std::string>()));
+      kStyle, escaped(survey.cluster));
+  page += "<h2>Model quality</h2>\n" + html_table(survey, names, quality_text,
+                                                &SurveyCell::quality_mark);
+  page += "<p>" + escaped(survey.rules.quality) + "</p>\n";
+  page += "<h2>Training time</h2>\n" + html_table(survey, names, time_text,
+                                                &SurveyCell::time_mark);
+  page += "<p>" + escaped(survey.rules.time) + "</p>\n";
+  for (const SurveyedTask& task : survey.tasks)
+    if (!task.skipped.empty())
+      page += fmt::format("<p>{} is left out: {}</p>\n", escaped(task.name), escaped(task.skipped));
   return page;
 }
 

@@ -7,28 +7,29 @@
 #include <functional>
 #include <map>
 
+#include "core/described_json.h"
+#include "core/quality.h"
 #include "core/units.h"
-#include "testbed/row.h"
 
 namespace tutti {
 namespace {
-
-using nlohmann::json;
 
 enum class Best { kNone, kLeast, kMost };
 
 constexpr const char* kPlan = "plan";
 
+using Rows = std::vector<const ComparedStrategy*>;
+
 struct Column {
   std::string title;
   int importance;  // the least important are left out first
   Best best;
-  std::function<std::string(const json&)> text;
-  std::function<std::optional<double>(const json&)> value;  // what is compared
+  std::function<std::string(const ComparedStrategy&)> text;
+  std::function<std::optional<double>(const ComparedStrategy&)> value;  // what is compared
 };
 
-std::optional<double> mean(const json& row, const std::string& pointer) {
-  return number_at(row, pointer + "/mean");
+std::optional<double> mean_of(const OverSeeds& figure) {
+  return figure ? figure->mean : std::nullopt;
 }
 
 std::string significant(double value) {
@@ -38,103 +39,104 @@ std::string significant(double value) {
   return fmt::format("{:.{}f}", value, std::clamp(2 - digits, 0, 5));
 }
 
-std::string target_text(const json& row) {
-  const size_t seeds = row["seeds"].size(), reached = row["reached"].get<size_t>();
-  if (reached == 0) return row["status"] == "done" ? "missed" : "-";
+std::string target_text(const ComparedStrategy& row) {
+  const size_t seeds = row.seeds.size();
+  const auto reached = static_cast<size_t>(row.reached.value_or(0));
+  if (reached == 0) return row.status == "done" ? "missed" : "-";
   if (reached < seeds) return fmt::format("{} of {}", reached, seeds);
-  const double low = *number_at(row, "/to_target_s/min");
-  const double high = *number_at(row, "/to_target_s/max");
-  const double middle = *mean(row, "/to_target_s");
+  if (!mean_of(row.to_target_s)) return "-";
+  const double middle = *row.to_target_s->mean;
   std::string text = significant(middle);
-  if (seeds > 1 && middle > 0) text += fmt::format(" +-{:.0f} %", 100 * (high - low) / 2 / middle);
+  if (seeds > 1 && middle > 0)
+    text += fmt::format(" +-{:.0f} %",
+                        100 * (row.to_target_s->max - row.to_target_s->min) / 2 / middle);
   return text;
 }
 
-std::optional<double> wait_share(const json& row) {
-  const auto wait = number_at(row, "/time_split/wait_s");
+std::optional<double> wait_share(const ComparedStrategy& row) {
+  const TimeSplit& split = row.time_split;
   double total = 0;
-  for (const char* phase : {"compute_s", "communicate_s", "aggregate_s", "wait_s", "other_s"})
-    total += number_at(row, std::string("/time_split/") + phase).value_or(0);
-  return wait && total > 0 ? std::optional(*wait / total) : std::nullopt;
+  for (const auto& part :
+       {split.compute_s, split.communicate_s, split.aggregate_s, split.wait_s, split.other_s})
+    total += part.value_or(0);
+  return split.wait_s && total > 0 ? std::optional(*split.wait_s / total) : std::nullopt;
 }
 
-std::string status_text(const json& row) {
-  return row["status"] == "done" ? row["obtained"].get<std::string>()
-                                 : row["status"].get<std::string>();
+std::string status_text(const ComparedStrategy& row) {
+  return row.status == "done" ? row.obtained : row.status;
 }
 
-std::string plan_of(const json& row) {
-  return row.contains(kPlan) && row[kPlan].is_string() ? row[kPlan].get<std::string>() : "";
+Column figure_column(const std::string& title, int importance, OverSeeds ComparedFigures::*figure,
+                     const std::function<std::string(double)>& format) {
+  return {title, importance, Best::kLeast,
+          [=](const ComparedStrategy& row) {
+            const auto value = mean_of(row.*figure);
+            return value ? format(*value) : std::string("-");
+          },
+          [=](const ComparedStrategy& row) { return mean_of(row.*figure); }};
 }
 
-std::vector<Column> columns_of(const json& comparison) {
-  const auto plain = [](const std::string& pointer,
-                        const std::function<std::string(double)>& format) {
-    return [=](const json& row) {
-      const auto value = mean(row, pointer);
-      return value ? format(*value) : std::string("-");
-    };
+Column quality_column(const char* title, int importance, bool higher,
+                      OverSeeds ComparedQuality::*quality) {
+  return {title, importance, higher ? Best::kMost : Best::kLeast,
+          [=](const ComparedStrategy& row) {
+            const auto value = mean_of(row.quality.*quality);
+            return value ? fmt::format("{:.4g}", *value) : std::string("-");
+          },
+          [=](const ComparedStrategy& row) { return mean_of(row.quality.*quality); }};
+}
+
+std::vector<Column> columns_of(const Comparison& comparison) {
+  const bool higher = comparison.task.higher_is_better;
+  const bool target = comparison.task.target.has_value();
+  using Figures = ComparedFigures;
+  Column time = figure_column(target ? "to target s" : "total s", 99,
+                              target ? &Figures::to_target_s : &Figures::total_s, significant);
+  if (target) time.text = target_text;
+  const auto bytes = [](double value) { return human_quantity(value, Unit::kBytes); };
+  const auto wait_text = [](const ComparedStrategy& row) {
+    const auto share = wait_share(row);
+    return share ? fmt::format("{:.0f} %", 100 * *share) : std::string("-");
   };
-  const auto of = [](const std::string& pointer) {
-    return [=](const json& row) { return mean(row, pointer); };
-  };
-  const auto quantity = [](Unit unit) {
-    return [=](double value) { return human_quantity(value, unit); };
-  };
-  const bool higher = comparison["task"].value("higher_is_better", true);
-  const bool target = !comparison["task"]["target"].is_null();
-  const std::string time = target ? "/to_target_s" : "/total_s";
-  const std::string normalised = target ? "/to_target_normalised_s" : "/total_normalised_s";
-  const auto quality = [&](const char* title, int importance, const char* pointer) {
-    return Column{title, importance, higher ? Best::kMost : Best::kLeast,
-                  plain(pointer, [](double v) { return fmt::format("{:.4g}", v); }), of(pointer)};
-  };
-  const json first = comparison["strategies"][0];
-  return {{"strategy",
-           100,
-           Best::kNone,
-           [](const json& row) { return row["name"].get<std::string>(); },
-           {}},
-          {"n", 35, Best::kNone, [](const json& row) { return row["workers"].dump(); }, {}},
-          quality("final test", 95, "/quality/test_final"),
-          quality("final val", 78, "/quality/validation_final"),
-          quality("best val", 77, "/quality/validation_best"),
-          {target ? "to target s" : "total s", 99, Best::kLeast,
-           target ? std::function<std::string(const json&)>(target_text) : plain(time, significant),
-           of(time)},
-          {"converged s", 30, Best::kLeast, plain("/converged_s", significant), of("/converged_s")},
-          {"normed s", 40, Best::kLeast, plain(normalised, significant), of(normalised)},
-          {"sent/node", 80, Best::kLeast, plain("/bytes_per_node", quantity(Unit::kBytes)),
-           of("/bytes_per_node")},
-          {"wait", 70, Best::kLeast,
-           [](const json& row) {
-             const auto share = wait_share(row);
-             return share ? fmt::format("{:.0f} %", 100 * *share) : std::string("-");
-           },
-           wait_share},
-          {"energy J", 75, Best::kLeast, plain("/energy_j", significant), of("/energy_j")},
-          {"CO2e g", 45, Best::kLeast, plain("/co2e_g", significant), of("/co2e_g")},
-          {"cost " + first.value("currency", ""), 50, Best::kLeast, plain("/cost", significant),
-           of("/cost")},
+  const std::string cost = "cost " + comparison.strategies.front().currency;
+  return {{"strategy", 100, Best::kNone, [](const ComparedStrategy& row) { return row.name; }, {}},
+          {"n", 35, Best::kNone,
+           [](const ComparedStrategy& row) { return json_of(row.workers).dump(); }, {}},
+          quality_column("final test", 95, higher, &ComparedQuality::test_final),
+          quality_column("final val", 78, higher, &ComparedQuality::validation_final),
+          quality_column("best val", 77, higher, &ComparedQuality::validation_best),
+          time,
+          figure_column("converged s", 30, &Figures::converged_s, significant),
+          figure_column("normed s", 40,
+                        target ? &Figures::to_target_normalised_s : &Figures::total_normalised_s,
+                        significant),
+          figure_column("sent/node", 80, &Figures::bytes_per_node, bytes),
+          {"wait", 70, Best::kLeast, wait_text, wait_share},
+          figure_column("energy J", 75, &Figures::energy_j, significant),
+          figure_column("CO2e g", 45, &Figures::co2e_g, significant),
+          figure_column(cost, 50, &Figures::cost, significant),
           {"obtained", 90, Best::kNone, status_text, {}},
-          {kPlan, 20, Best::kNone, plan_of, {}}};
+          {kPlan, 20, Best::kNone, [](const ComparedStrategy& row) { return row.plan; }, {}}};
 }
 
 // Those that reached the target first, by time; then the rest by quality.
-std::vector<json> sorted_rows(const json& comparison) {
-  std::vector<json> rows = comparison["strategies"];
-  const bool higher = comparison["task"].value("higher_is_better", true);
-  const bool target = !comparison["task"]["target"].is_null();
-  const auto key = [&](const json& row) {
-    const auto time = mean(row, target ? "/to_target_s" : "/total_s");
-    auto quality = mean(row, "/quality/test_final");
-    if (!quality) quality = mean(row, "/quality/validation_final");
-    const int rank = row["status"] != "done" ? 2 : time ? 0 : 1;
+Rows sorted_rows(const Comparison& comparison) {
+  Rows rows;
+  for (const ComparedStrategy& row : comparison.strategies) rows.push_back(&row);
+  const bool higher = comparison.task.higher_is_better;
+  const bool target = comparison.task.target.has_value();
+  const auto key = [&](const ComparedStrategy& row) {
+    const auto time = mean_of(target ? row.to_target_s : row.total_s);
+    auto quality = mean_of(row.quality.test_final);
+    if (!quality) quality = mean_of(row.quality.validation_final);
+    const int rank = row.status != "done" ? 2 : time ? 0 : 1;
     return std::tuple(rank, time.value_or(INFINITY),
                       quality ? (higher ? -*quality : *quality) : INFINITY);
   };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const json& a, const json& b) { return key(a) < key(b); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const ComparedStrategy* a,
+                                                 const ComparedStrategy* b) {
+    return key(*a) < key(*b);
+  });
   return rows;
 }
 
@@ -145,24 +147,22 @@ size_t width_of(const std::string& text) {
 
 class TableLayout {
  public:
-  TableLayout(std::vector<Column> columns, const std::vector<json>& rows,
-              const TableOptions& options)
+  TableLayout(std::vector<Column> columns, const Rows& rows, const TableOptions& options)
       : columns_(std::move(columns)), options_(options) {
     for (const Column& column : columns_) {
       std::map<std::string, Extreme> best;
-      for (const json& row : rows)
-        if (const auto value = value_of(column, row)) {
-          Extreme& extreme = best[row["obtained"]];
-          if (extreme.rows++ == 0 ||
-              (column.best == Best::kMost ? *value > extreme.value : *value < extreme.value))
+      for (const ComparedStrategy* row : rows)
+        if (const auto value = value_of(column, *row)) {
+          Extreme& extreme = best[row->obtained];
+          if (extreme.rows++ == 0 || is_better(*value, extreme.value, column.best == Best::kMost))
             extreme.value = *value;
         }
       best_.push_back(std::move(best));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
       size_t width = columns_[i].title.size();
-      for (const json& row : rows)
-        width = std::max(width, width_of(cell(i, row)) + (!options.bold && is_best(i, row)));
+      for (const ComparedStrategy* row : rows)
+        width = std::max(width, width_of(cell(i, *row)) + (!options.bold && is_best(i, *row)));
       widths_.push_back(i == 0 ? std::min<size_t>(width, 24) : width);
     }
     if (total_width() > options.columns) gap_ = 1;
@@ -178,11 +178,11 @@ class TableLayout {
     for (size_t i = 0; i < columns_.size(); ++i) line += padded(i, columns_[i].title, false);
     return trimmed(line) + "\n";
   }
-  std::string line(const json& row) const {
+  std::string line(const ComparedStrategy& row) const {
     std::string text;
     for (size_t i = 0; i < columns_.size(); ++i) text += padded(i, cell(i, row), is_best(i, row));
     text = trimmed(text);
-    const bool red = options_.bold && row["status"] != "done";
+    const bool red = options_.bold && row.status != "done";
     return red ? "\033[31m" + text + "\033[0m\n" : text + "\n";
   }
 
@@ -196,17 +196,18 @@ class TableLayout {
     return text;
   }
   // Rows that ended early have less of everything: that is no merit.
-  static std::optional<double> value_of(const Column& column, const json& row) {
-    if (!column.value || row["status"] != "done") return std::nullopt;
+  static std::optional<double> value_of(const Column& column,
+                                        const ComparedStrategy& row) {
+    if (!column.value || row.status != "done") return std::nullopt;
     return column.value(row);
   }
-  bool is_best(size_t i, const json& row) const {
+  bool is_best(size_t i, const ComparedStrategy& row) const {
     const auto value = value_of(columns_[i], row);
     if (!value) return false;
-    const Extreme& extreme = best_[i].at(row["obtained"]);
+    const Extreme& extreme = best_[i].at(row.obtained);
     return extreme.rows > 1 && *value == extreme.value;  // alone one is not the best
   }
-  std::string cell(size_t i, const json& row) const { return columns_[i].text(row); }
+  std::string cell(size_t i, const ComparedStrategy& row) const { return columns_[i].text(row); }
   size_t total_width() const {
     size_t width = 0;
     for (const size_t w : widths_) width += w + gap_;
@@ -256,16 +257,16 @@ std::string wrapped(const std::string& text, size_t columns) {
 }
 
 // Lists what each strategy planned for the cluster, and which runs are identical.
-std::string plans(const std::vector<json>& rows, bool in_table, size_t columns) {
+std::string plans(const Rows& rows, bool in_table, size_t columns) {
   std::string text;
   std::map<std::string, std::string> by_plan;
-  for (const json& row : rows) {
-    const std::string name = row["name"], plan = plan_of(row);
-    if (!plan.empty()) by_plan[plan] += (by_plan[plan].empty() ? "" : ", ") + name;
-    if (row.contains("same_run_as") && row["same_run_as"].is_string())
-      text += wrapped(fmt::format("{} took exactly the run of {}: {}.", name,
-                                  row["same_run_as"].get<std::string>(),
-                                  row["taxonomy"].value("timing", "") == "bounded"
+  for (const ComparedStrategy* row : rows) {
+    if (!row->plan.empty())
+      by_plan[row->plan] += (by_plan[row->plan].empty() ? "" : ", ") + row->name;
+    if (row->same_run_as)
+      text += wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name,
+                                  *row->same_run_as,
+                                  row->taxonomy.timing == "bounded"
                                       ? "its bound never held anybody back"
                                       : "what they differ in did not matter here"),
                       columns);
@@ -276,25 +277,21 @@ std::string plans(const std::vector<json>& rows, bool in_table, size_t columns) 
   return text;
 }
 
-std::string notes(const json& comparison, const std::vector<json>& rows, size_t columns) {
+std::string notes(const Comparison& comparison, const Rows& rows, size_t columns) {
   std::string text;
   std::map<std::string, std::string> sharing;
-  for (const json& row : rows) {
-    const std::string name = row["name"];
-    if (row["status"] != "done")
-      text += wrapped(fmt::format("{}: {}: {}", name, row["status"].get<std::string>(),
-                                  row["error"].get<std::string>()),
-                      columns);
-    for (const json& missing : row.value("missing", json::array()))
-      text += wrapped(fmt::format("{}: {}", name, missing.get<std::string>()), columns);
-    if (row["shared_curve_of"].is_string()) {
-      std::string& names = sharing[row["shared_curve_of"]];
-      names += (names.empty() ? "" : ", ") + name;
+  for (const ComparedStrategy* row : rows) {
+    if (row->status != "done")
+      text += wrapped(fmt::format("{}: {}: {}", row->name, row->status, row->error), columns);
+    for (const std::string& missing : row->missing)
+      text += wrapped(fmt::format("{}: {}", row->name, missing), columns);
+    if (row->shared_curve_of) {
+      std::string& names = sharing[*row->shared_curve_of];
+      names += (names.empty() ? "" : ", ") + row->name;
     }
   }
-  for (const json& refused : comparison["not_possible"])
-    text += wrapped(fmt::format("{}: not possible here: {}", refused["name"].get<std::string>(),
-                                refused["reason"].get<std::string>()),
+  for (const Refusal& refused : comparison.not_possible)
+    text += wrapped(fmt::format("{}: not possible here: {}", refused.name, refused.reason),
                     columns);
   for (const auto& [source, names] : sharing)
     text +=
@@ -305,44 +302,48 @@ std::string notes(const json& comparison, const std::vector<json>& rows, size_t 
   return text;
 }
 
+std::string heading(const ComparedTask& task) {
+  return fmt::format("{}, batch {}, {} epochs, {}, seeds {}", task.metric,
+                     json_of(task.global_batch).dump(), json_of(task.epochs).dump(),
+                     task.target ? fmt::format("target {} {:g}", task.metric, *task.target)
+                                 : "no target",
+                     json_of(task.seeds).dump());
+}
+
+std::string grouped(const Rows& rows, const TableLayout& layout, const std::string& by) {
+  const auto group_of = [&](const ComparedStrategy& row) {
+    return json_of(row.taxonomy).value(by, std::string("?"));
+  };
+  std::vector<std::string> groups;
+  for (const ComparedStrategy* row : rows)
+    if (std::find(groups.begin(), groups.end(), group_of(*row)) == groups.end())
+      groups.push_back(group_of(*row));
+  std::string text;
+  for (const std::string& group : groups) {
+    text += fmt::format("-- {}: {}\n", by, group);
+    for (const ComparedStrategy* row : rows)
+      if (group_of(*row) == group) text += layout.line(*row);
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string comparison_table(const json& comparison, const TableOptions& options) {
-  const std::vector<json> rows = sorted_rows(comparison);
+std::string comparison_table(const Comparison& comparison, const TableOptions& options) {
+  const Rows rows = sorted_rows(comparison);
   const TableLayout layout(columns_of(comparison), rows, options);
-  const json& task = comparison["task"];
-  std::string text = wrapped(comparison["title"].get<std::string>(), options.columns);
-  text += wrapped(
-      fmt::format("{}, batch {}, {} epochs, {}, seeds {}", task.value("metric", "quality"),
-                  task["global_batch"].dump(), task["epochs"].dump(),
-                  task["target"].is_null() ? "no target"
-                                           : fmt::format("target {} {:g}", task.value("metric", ""),
-                                                         task["target"].get<double>()),
-                  task["seeds"].dump()),
-      options.columns);
+  std::string text = wrapped(comparison.title, options.columns);
+  text += wrapped(heading(comparison.task), options.columns);
   text += "\n" + layout.head();
-  if (options.group.empty()) {
-    for (const json& row : rows) text += layout.line(row);
-  } else {
-    std::vector<std::string> groups;
-    const auto group_of = [&](const json& row) {
-      return row["taxonomy"].value(options.group, std::string("?"));
-    };
-    for (const json& row : rows)
-      if (std::find(groups.begin(), groups.end(), group_of(row)) == groups.end())
-        groups.push_back(group_of(row));
-    for (const std::string& group : groups) {
-      text += fmt::format("-- {}: {}\n", options.group, group);
-      for (const json& row : rows)
-        if (group_of(row) == group) text += layout.line(row);
-    }
-  }
+  if (options.group.empty())
+    for (const ComparedStrategy* row : rows) text += layout.line(*row);
+  else
+    text += grouped(rows, layout, options.group);
   text += "\n" + plans(rows, layout.shows(kPlan), options.columns);
   text += notes(comparison, rows, options.columns);
-  const json& definitions = comparison["definitions"];
   for (const char* key : {"tasks", "quality", "time_to_target", "convergence", "normalised"})
-    if (definitions.contains(key))
-      text += wrapped(fmt::format("{}: {}", key, definitions.value(key, "")), options.columns);
+    if (const auto found = comparison.definitions.find(key); found != comparison.definitions.end())
+      text += wrapped(fmt::format("{}: {}", key, found->second), options.columns);
   return text + wrapped(fmt::format("{} marks the best. The rest is defined in docs/compare.md.",
                                     options.bold ? "Bold" : "*"),
                         options.columns);

@@ -2,8 +2,9 @@
 // columns as fit. Measured and simulated figures have a best each: they are not of one machine.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "testbed/comparison.h"
 
 namespace tutti {
 
@@ -14,6 +15,6 @@ struct TableOptions {
       {};  // taxonomy: structure, parallelism, optimisation, timing, pattern; or empty
 };
 
-std::string comparison_table(const nlohmann::json& comparison, const TableOptions& options);
+std::string comparison_table(const Comparison& comparison, const TableOptions& options);
 
 }  // namespace tutti

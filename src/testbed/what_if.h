@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "jobs/resolve.h"
 #include "testbed/choice.h"
 
 namespace tutti {

@@ -5,19 +5,17 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
 #include "core/error.h"
+#include "core/temporary_folder.h"
 
 namespace tutti {
 namespace {
 
 class FolderLocks : public testing::Test {
  protected:
-  FolderLocks() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
-  ~FolderLocks() override { std::filesystem::remove_all(folder_); }
-  std::string folder_ = (std::filesystem::temp_directory_path() / "tutti-lock-XXXXXX").string();
+  const TemporaryFolder home_;
+  const std::string folder_ = home_.path();
 };
 
 TEST_F(FolderLocks, AreHeldByOneAtATime) {

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/temporary_folder.h"
 
 namespace tutti {
 namespace {
@@ -27,14 +28,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 class WholeFileTest : public testing::Test {
  protected:
-  WholeFileTest() {
-    std::string name = (fs::temp_directory_path() / "tutti-whole-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("cannot make " + name);
-    folder_ = name;
-  }
-  ~WholeFileTest() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name)) << text;
   }
@@ -45,7 +39,7 @@ class WholeFileTest : public testing::Test {
   }
   Names names() const {
     Names found;
-    for (const auto& entry : fs::directory_iterator(folder_))
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
       found.insert(entry.path().filename().string());
     return found;
   }
@@ -54,12 +48,12 @@ class WholeFileTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   bool has_nameless_files() const {
-    const int file = open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600);
+    const int file = open(folder_.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
     if (file >= 0) close(file);
     return file >= 0;
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 // In a process of its own; returns that one's number, which nobody has any more.

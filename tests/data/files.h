@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdint>
@@ -13,42 +12,27 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/temporary_folder.h"
 #include "data/data_config.h"
 #include "tests/core/field_setter.h"
 
 namespace tutti {
 
-class TemporaryDirectory {
+class TemporaryDirectory : public TemporaryFolder {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "tutti-data-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string path() const { return path_; }
   std::string write(const std::string& name, const std::string& content) const {
-    const std::string file = path_ + "/" + name;
+    const std::string file = *this / name;
     std::filesystem::remove(file);  // to replace a file may wait for the disk
     std::ofstream(file, std::ios::binary) << content;
     return file;
   }
   std::string write_gzip(const std::string& name, const std::string& content) const {
-    const std::string file = path_ + "/" + name;
+    const std::string file = *this / name;
     gzFile out = gzopen(file.c_str(), "wb");
     if (!content.empty()) gzwrite(out, content.data(), static_cast<unsigned>(content.size()));
     gzclose(out);
     return file;
   }
-
- private:
-  std::string path_;
 };
 
 inline std::string read_all(const std::string& path) {

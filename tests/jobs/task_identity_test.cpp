@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/described_json.h"
 #include "jobs/run_folder.h"
 #include "tests/support/jobs.h"
 
@@ -15,9 +14,9 @@ namespace {
 using namespace testing_support;
 using nlohmann::json;
 
-class TaskIdentity : public testing::Test {
+class TaskIdentities : public testing::Test {
  protected:
-  TaskIdentity() { write_table("one", 700); }
+  TaskIdentities() { write_table("one", 700); }
   // The rows from 600 on carry another class: the first batches of both tables are equal.
   void write_table(const std::string& kind, int rows) {
     std::string table = "a,b,kind\n";
@@ -25,29 +24,34 @@ class TaskIdentity : public testing::Test {
       table += fmt::format("{},{},{}\n", i, i % 7, i < 600 ? (i % 2 ? "one" : "two") : kind);
     write_file(folder_ / "data.csv", table);
   }
-  json identity(const Settings& more = {}) {
-    const Settings task = {"task.data.kind=csv",   "task.data.path=" + (folder_ / "data.csv"),
-                           "task.data.label=kind", "task.data.standardise=false",
-                           "task.model=logistic",  "task.global_batch=20",
-                           "task.target=0.8",      "optimizer.kind=sgd",
+  TaskIdentity identity(const Settings& more = {}) {
+    const Settings task = {"task.data.kind=csv",
+                           "task.data.path=" + (folder_ / "data.csv"),
+                           "task.data.label=kind",
+                           "task.data.standardise=false",
+                           "task.model=logistic",
+                           "task.global_batch=20",
+                           "task.target=0.8",
+                           "optimizer.kind=sgd",
                            "cluster.workers=2"};
     const Job job = load_job("", task + more);
     return task_identity(job, resolve(job));
   }
   // Returns which parts differ, with a space after each.
-  static std::string parts(const json& a, const json& b) {
+  static std::string parts(const TaskIdentity& a, const TaskIdentity& b) {
     std::string names;
-    for (const auto& [part, value] : a.items())
-      if (part != "fingerprint" && value != b.at(part)) names += part + " ";
-    EXPECT_EQ(a["fingerprint"] == b["fingerprint"], names.empty());
+    const json here = json_of(a), there = json_of(b);
+    for (const auto& [part, value] : here.items())
+      if (part != "fingerprint" && value != there.at(part)) names += part + " ";
+    EXPECT_EQ(a.fingerprint == b.fingerprint, names.empty());
     EXPECT_EQ(task_difference(a, b).empty(), names.empty());
     return names;
   }
   TemporaryFolder folder_;
 };
 
-TEST_F(TaskIdentity, IsAnotherForEachPartOfATask) {
-  const json first = identity();
+TEST_F(TaskIdentities, IsAnotherForEachPartOfATask) {
+  const TaskIdentity first = identity();
   EXPECT_EQ(parts(identity(), first), "");
   EXPECT_EQ(parts(identity({"task.model={kind=\"mlp\", hidden=[4]}"}), first), "model ");
   EXPECT_EQ(parts(identity({"task.model={kind=\"mlp\", hidden=[4]}"}),
@@ -64,7 +68,7 @@ TEST_F(TaskIdentity, IsAnotherForEachPartOfATask) {
 }
 
 // What a model is trained on is scaled by its training samples, so another split is other data.
-TEST_F(TaskIdentity, IsOfTheSamplesAsTheyAreTrainedOn) {
+TEST_F(TaskIdentities, IsOfTheSamplesAsTheyAreTrainedOn) {
   const Settings scaled = {"task.data.standardise=true"};
   EXPECT_EQ(parts(identity(scaled), identity()), "data ");
   EXPECT_EQ(parts(identity(scaled + Settings{"task.data.limit=100"}), identity(scaled)),
@@ -72,17 +76,17 @@ TEST_F(TaskIdentity, IsOfTheSamplesAsTheyAreTrainedOn) {
 }
 
 // A metric follows from the data and the model, so it never differs alone.
-TEST_F(TaskIdentity, TellsMetricsApart) {
+TEST_F(TaskIdentities, TellsMetricsApart) {
   const auto of = [](const std::string& data, const std::string& model) {
     const Job job = load_job("", {"task.data.kind=" + data, "task.model=" + model});
-    return task_identity(job, resolve(job))["metric"];
+    return task_identity(job, resolve(job)).metric;
   };
   EXPECT_EQ(of("synthetic-classes", "logistic"), "accuracy");
   EXPECT_EQ(of("synthetic-linear", "linear"), "mse");
 }
 
-TEST_F(TaskIdentity, IsTheSameWhateverTrainsIt) {
-  const json first = identity();
+TEST_F(TaskIdentities, IsTheSameWhateverTrainsIt) {
+  const TaskIdentity first = identity();
   for (const Settings& other :
        {Settings{"optimizer.lr=0.5"}, Settings{"optimizer.kind=momentum"},
         Settings{"optimizer.kind=nesterov"}, Settings{"task.seed=7"}, Settings{"task.epochs=9"},

@@ -4,17 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/temporary_folder.h"
 #include "jobs/job.h"
 #include "jobs/launcher.h"
 
 namespace tutti::testing_support {
 
+using tutti::TemporaryFolder;
 using Settings = std::vector<std::string>;
 
 inline Settings operator+(Settings a, const Settings& b) {
@@ -81,26 +81,5 @@ inline std::string checksum(const Settings& settings) {
   EXPECT_FALSE(record.nodes.front().parameters_sha256.empty());
   return record.nodes.front().parameters_sha256;
 }
-
-// A folder that is gone after the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tutti-test-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace tutti::testing_support

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/described_json.h"
 #include "core/random.h"
 #include "fabric/outcome.h"
 #include "strategies/pipeline/pipeline.h"
@@ -80,7 +81,7 @@ TEST_F(Compare, SharedCurvesChangeNothing) {
     for (const char* name : {"ring", "solo", "tree"})
       for (const char* seed : {"1", "2"})
         folders.push_back(folder_ / (with + "/runs/" + name + "-seed" + seed));
-    const json read = summarise_runs(folders);
+    const json read = json_of(summarise_runs(folders));
     ASSERT_EQ(shared["strategies"].size(), 3u);
     for (const json& strategy : shared["strategies"]) {
       const std::string name = strategy["name"];

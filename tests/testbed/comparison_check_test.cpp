@@ -1,6 +1,4 @@
 // What is not a comparison is refused, with the file, the place and what to do.
-#include "testbed/comparison_check.h"
-
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -15,7 +13,7 @@ using testing_support::small_comparison;
 
 std::string refusal(const json& comparison) {
   try {
-    report_html(comparison, "some/compare.json");
+    report_html(comparison_of(comparison, "some/compare.json"));
   } catch (const DataError& error) {
     return error.what();
   }
@@ -70,7 +68,7 @@ TEST(ComparisonCheck, AnyDamageIsAnsweredOrDrawn) {
       json comparison = small_comparison();
       comparison[json::json_pointer(place)] = value;
       try {
-        report_html(comparison, "file");
+        report_html(comparison_of(comparison, "file"));
       } catch (const DataError& error) {
         EXPECT_TRUE(std::string(error.what()).starts_with("file: ")) << error.what();
       } catch (const std::exception& error) {

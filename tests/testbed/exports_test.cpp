@@ -12,10 +12,11 @@ namespace tutti {
 namespace {
 
 using nlohmann::json;
+using testing_support::read_back;
 using testing_support::small_comparison;
 
 TEST(ChromeTrace, OverlappingIntervalsGetThreadsOfTheirOwn) {
-  const json trace = json::parse(chrome_trace(small_comparison()));
+  const json trace = json::parse(chrome_trace(read_back(small_comparison())));
   std::map<std::string, int> thread_of;
   for (const json& event : trace["traceEvents"])
     if (event["ph"] == "X") thread_of[event["name"]] = event["tid"];
@@ -25,14 +26,14 @@ TEST(ChromeTrace, OverlappingIntervalsGetThreadsOfTheirOwn) {
 }
 
 TEST(Csv, UnknownValuesAreEmptyAndNamesQuoted) {
-  json comparison = small_comparison();
-  comparison["strategies"][0]["name"] = "a \"b\", c\nd";
+  Comparison comparison = read_back(small_comparison());
+  comparison.strategies[0].name = "a \"b\", c\nd";
   const std::string curves = csv_of_curves(comparison);
   const std::string name = "\"a \"\"b\"\", c\nd\"";
-  EXPECT_NE(curves.find(name + ",1,evaluation,1,10,,0.5,100,2,0.5\r\n"), std::string::npos)
+  EXPECT_NE(curves.find(name + ",1,evaluation,1,10,,0.5,100.0,2.0,0.5\r\n"), std::string::npos)
       << curves;
-  EXPECT_NE(curves.find(name + ",1,evaluation,2,20,,1.0,200,,\r\n"), std::string::npos) << curves;
-  EXPECT_NE(curves.find(name + ",1,training,2,20,,1,,1.5,\r\n"), std::string::npos) << curves;
+  EXPECT_NE(curves.find(name + ",1,evaluation,2,20,,1.0,200.0,,\r\n"), std::string::npos) << curves;
+  EXPECT_NE(curves.find(name + ",1,training,2,20,,1.0,,1.5,\r\n"), std::string::npos) << curves;
   EXPECT_TRUE(csv_of_strategies(comparison).starts_with("name,kind,fabric,workers,"));
 }
 

@@ -16,7 +16,7 @@ TAXONOMY_KEYS = ["structure", "parallelism", "optimisation", "timing", "pattern"
 
 
 def stat(values):
-    values = [v for v in values if v is not None]
+    values = [float(v) for v in values if v is not None]  # as the program writes figures
     if not values:
         return None
     return {"mean": sum(values) / len(values), "min": min(values), "max": max(values),
@@ -35,7 +35,7 @@ def curve(rng, seed, points, step_s, bytes_per_step, plateau, speed, diverges=Fa
         loss = max(0.05, 2.3 * math.exp(-speed * step / 500) + rng.gauss(0, 0.02))
         gone = diverges and i > points // 3
         rows.append({"step": step, "samples": step * 128, "epoch": step * 128 / 60000,
-                     "time_s": step * step_s * (1 + 0.01 * seed), "bytes": step * bytes_per_step,
+                     "time_s": step * step_s * (1 + 0.01 * seed), "bytes": float(step * bytes_per_step),
                      "loss": None if gone else loss, "quality": None if gone else quality})
         if gone:
             break

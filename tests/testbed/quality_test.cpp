@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "testbed/run_files.h"
 #include "testbed/summary.h"
@@ -57,14 +58,15 @@ TEST_F(ShownQuality, IsThatOfTheEndAndTheBestIsNamed) {
       {.settings = kAlone, .step_s = 2, .qualities = {0.5, 0.85, 0.81}, .test_quality = 0.82});
   add("tree",
       {.settings = kByTree, .step_s = 2, .qualities = {0.5, 0.99, 0.8}, .test_quality = 0.79});
-  const json result = summarise_runs(folders_);
+  const Comparison made = summarise_runs(folders_);
+  const json result = json_of(made);
   const json ring = result["strategies"][0]["quality"];
   EXPECT_EQ(ring["validation_best"]["mean"], 0.875);
   EXPECT_EQ(ring["validation_final"]["mean"], 0.125);
   EXPECT_EQ(ring["test_final"]["mean"], 0.11);
   EXPECT_EQ(result["strategies"][0]["reached"], 0) << "what it reached is lost again";
 
-  const std::string table = comparison_table(result, {.columns = 200});
+  const std::string table = comparison_table(made, {.columns = 200});
   EXPECT_EQ(cell_under(table, "final test", "ring"), "0.11") << table;
   EXPECT_EQ(cell_under(table, "final val", "ring"), "0.125") << table;
   EXPECT_EQ(cell_under(table, "best val", "ring"), "0.875") << table;
@@ -73,7 +75,7 @@ TEST_F(ShownQuality, IsThatOfTheEndAndTheBestIsNamed) {
   EXPECT_LT(table.find("\nsolo "), table.find("\ntree ")) << table;
   EXPECT_LT(table.find("\ntree "), table.find("\nring ")) << table;
 
-  const std::string csv = comparison_csv(result);
+  const std::string csv = comparison_csv(made);
   EXPECT_NE(csv.find("validation_best,validation_final,test_final"), std::string::npos) << csv;
   EXPECT_NE(csv.find("0.875,0.125,0.11,"), std::string::npos) << csv;
 }
@@ -93,7 +95,7 @@ TEST_F(ShownQuality, OfASharedCurveIsTheLeadersAtTheFollowersTimes) {
                                   .qualities = qualities,
                                   .status = status,
                                   .test_quality = 0.7});
-    return read_run(follower).record;
+    return json_of(read_run(follower).record);
   };
   const json done = lead({0.5, 0.85, 0.9}, "done");
   EXPECT_EQ(done["status"], "done");

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "tests/support/programs.h"
 #include "tests/testbed/comparison.h"
@@ -22,11 +23,11 @@ class ReportInput : public testing::Test {
     write_text(folder_ / (name + "/compare.json"), comparison.dump());
     return folder_ / name;
   }
-  json read(const std::vector<std::string>& paths) {
+  Comparison read(const std::vector<std::string>& paths) {
     return read_comparisons(paths, [this](const std::vector<std::string>& folders) {
       summarised_ = folders;
-      json runs = small_comparison();
-      runs["name"] = "runs";
+      Comparison runs = read_back(small_comparison());
+      runs.name = "runs";
       return runs;
     });
   }
@@ -42,16 +43,21 @@ class ReportInput : public testing::Test {
   std::vector<std::string> summarised_;
 };
 
-std::vector<std::string> names(const json& comparison) {
+std::vector<std::string> names(const Comparison& comparison) {
   std::vector<std::string> all;
-  for (const json& strategy : comparison["strategies"]) all.push_back(strategy["name"]);
+  for (const ComparedStrategy& strategy : comparison.strategies) all.push_back(strategy.name);
   return all;
 }
 
 TEST_F(ReportInput, AFolderAndItsFileAreTheSame) {
   const std::string folder = write("a", small_comparison());
-  EXPECT_EQ(read({folder}), small_comparison());
-  EXPECT_EQ(read({folder + "/compare.json"}), small_comparison());
+  const json whole = json_of(read_back(small_comparison()));
+  EXPECT_EQ(json_of(read({folder})), whole);
+  EXPECT_EQ(json_of(read({folder + "/compare.json"})), whole);
+  // What it says stays as it is, however often it is read and written.
+  EXPECT_EQ(json_of(read_back(whole)), whole);
+  for (const char* key : {"to_target_s", "series", "timeline", "links"})
+    EXPECT_EQ(whole["strategies"][0][key], small_comparison()["strategies"][0][key]) << key;
 }
 
 TEST_F(ReportInput, SeveralBecomeOneWithNamesApartAndTheirOrigin) {
@@ -59,10 +65,11 @@ TEST_F(ReportInput, SeveralBecomeOneWithNamesApartAndTheirOrigin) {
   other["name"] = "other machine";
   other["machine"] = {{"cpu", "B"}};
   const std::string a = write("a", small_comparison()), b = write("b", other);
-  const json both = read({a, b, b});
+  const Comparison both = read({a, b, b});
   EXPECT_EQ(names(both), (std::vector<std::string>{"ring", "ring (other machine)", "ring (2)"}));
-  ASSERT_EQ(both["sources"].size(), 3u);
-  EXPECT_EQ(both["sources"][1]["machine"]["cpu"], "B");
+  ASSERT_EQ(both.sources.size(), 3u);
+  ASSERT_TRUE(both.sources[1].machine);
+  EXPECT_EQ(both.sources[1].machine->cpu, "B");
 }
 
 TEST_F(ReportInput, OtherTasksAreRefused) {
@@ -88,7 +95,7 @@ TEST_F(ReportInput, RunsAreSummarisedTogether) {
     write_text(folder_ / (std::string(name) + "/run.json"), "{}");
     runs.push_back(folder_ / name);
   }
-  EXPECT_EQ(read(runs)["name"], "runs");
+  EXPECT_EQ(read(runs).name, "runs");
   EXPECT_EQ(summarised_, runs);
   EXPECT_EQ(names(read({write("a", small_comparison()), runs[0]})).size(), 2u);
 }

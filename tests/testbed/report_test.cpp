@@ -12,6 +12,7 @@ namespace tutti {
 namespace {
 
 using nlohmann::json;
+using testing_support::read_back;
 using testing_support::small_comparison;
 
 TEST(JsonForScript, CannotLeaveItsElementAndReadsBackTheSame) {
@@ -27,7 +28,7 @@ TEST(JsonForScript, CannotLeaveItsElementAndReadsBackTheSame) {
 }
 
 TEST(Report, NeedsNothingOutsideOfItself) {
-  const std::string page = report_html(small_comparison());
+  const std::string page = report_html(read_back(small_comparison()));
   for (const char* outside :
        {" src=", "@import", "url(http", "sourceMappingURL", "<link rel=\"sty"})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
@@ -45,12 +46,12 @@ TEST(ReportData, AMillionPointsBecomeFewAndKeepTheirExtremes) {
     for (const char* key : {"step", "time_s", "samples"}) series[key].push_back(i);
     series["loss"].push_back(i == 777'777 ? 99.5 : 1.0 / (1 + i));
   }
-  const json data = report_data(comparison);
+  const json data = report_data(read_back(comparison));
   const json& losses = data["strategies"][0]["series"][0]["loss"];
   EXPECT_LE(losses.size(), kMostPointsPerSeries);
   EXPECT_NE(std::find(losses.begin(), losses.end(), json(99.5)), losses.end());
   EXPECT_EQ(data["thinned"]["points"], 1'000'002);
-  EXPECT_LT(report_html(comparison).size(), 1'000'000u);
+  EXPECT_LT(report_html(read_back(comparison)).size(), 1'000'000u);
 }
 
 TEST(ReportData, ManyRunsShareTheBound) {
@@ -59,7 +60,7 @@ TEST(ReportData, ManyRunsShareTheBound) {
   for (int i = 0; i < 300; ++i) points.push_back({{"step", i}, {"quality", 0.001 * (i % 17)}});
   json& curves = comparison["strategies"][0]["curves"] = json::array();
   for (int seed = 0; seed < 2000; ++seed) curves.push_back({{"seed", seed}, {"points", points}});
-  const json data = report_data(comparison);
+  const json data = report_data(read_back(comparison));
   EXPECT_LE(data["thinned"]["kept"], kMostPoints);
   EXPECT_EQ(data["strategies"][0]["curves"].size(), 2000u) << "no run is left out";
 }
@@ -71,7 +72,7 @@ TEST(ReportData, ALongTimelineIsJoinedAndItsTimeKept) {
   json& timeline = comparison["strategies"][0]["timeline"] = json::array();
   for (int rank = 0; rank < 100; ++rank)
     timeline.push_back({{"rank", rank}, {"intervals", intervals}});
-  const json strategy = report_data(comparison)["strategies"][0];
+  const json strategy = report_data(read_back(comparison))["strategies"][0];
   EXPECT_EQ(strategy["timeline"].size(), kMostNodesDrawn);
   const json& row = strategy["timeline"][0]["intervals"];
   EXPECT_LE(row.size(), kMostIntervalsPerNode);
@@ -89,9 +90,12 @@ double total(const json& links) {
 
 TEST(NetworkPicture, EveryByteIsDrawnHoweverManyNodes) {
   for (const int workers : {1, 2, 8, 64, 65, 200, 1000}) {
-    json nodes = json::array(), links = json::array();
+    std::vector<RecordedNode> nodes;
+    std::vector<RecordedLink> links;
     for (int rank = 0; rank < workers + 2; ++rank) {
-      nodes.push_back({{"rank", rank}, {"role", rank < workers ? "worker" : "server"}});
+      nodes.emplace_back();
+      nodes.back().rank = rank;
+      nodes.back().role = rank < workers ? "worker" : "server";
       if (rank < workers) links.push_back({rank, workers + rank % 2, 10});
     }
     const json picture = network_picture(nodes, links, workers, 64);
@@ -109,8 +113,8 @@ TEST(NetworkPicture, EveryByteIsDrawnHoweverManyNodes) {
 }
 
 TEST(NetworkPicture, RanksWithoutARecordAreDrawnToo) {
-  EXPECT_EQ(network_picture(json::array(), json::array(), 3, 64)["nodes"].size(), 3u);
-  EXPECT_EQ(network_picture(json::array(), {{0, 9, 1.0}}, 2, 64)["nodes"].size(), 3u);
+  EXPECT_EQ(network_picture({}, {}, 3, 64)["nodes"].size(), 3u);
+  EXPECT_EQ(network_picture({}, {{0, 9, 1}}, 2, 64)["nodes"].size(), 3u);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "core/described_json.h"
 #include "core/error.h"
-#include "testbed/comparison_check.h"
 #include "testbed/report.h"
 #include "testbed/table.h"
 #include "tests/support/jobs.h"
@@ -24,6 +24,8 @@ class Summary : public testing::Test {
     folders_.push_back(make_run(folder_ / name, made));
     return folders_.back();
   }
+  // The comparison of all runs so far, as compare.json has it.
+  json written() { return json_of(summarise_runs(folders_)); }
   json row(const json& comparison, const std::string& name) {
     for (const json& candidate : comparison["strategies"])
       if (candidate["name"] == name) return candidate;
@@ -50,7 +52,7 @@ TEST_F(Summary, FiguresFollowTheDefinitions) {
   add("solo", {.settings = kSolo, .step_s = 2, .qualities = {0.5, 0.8, 0.9}});
   add("ring1", {.settings = kRing, .step_s = 1.25, .qualities = {0.6, 0.7, 0.9}, .bytes = 4000});
   add("ring2", {.settings = kRing, .seed = 2, .step_s = 1, .qualities = {0.4, 0.85}});
-  const json result = summarise_runs(folders_);
+  const json result = written();
   EXPECT_EQ(result["schema"], kComparisonSchema);
   EXPECT_EQ(result["kind"], "comparison");
   EXPECT_EQ(result["task"]["target"], 0.8);
@@ -93,7 +95,7 @@ TEST_F(Summary, OneSeedThatMissesTheTargetIsNotHidden) {
   for (uint64_t seed = 1; seed <= 5; ++seed)
     add("ring" + std::to_string(seed),
         {.settings = kRing, .seed = seed, .qualities = {0.5, seed == 3 ? 0.7 : 0.9}});
-  const json ring = summarise_runs(folders_)["strategies"][0];
+  const json ring = written()["strategies"][0];
   EXPECT_EQ(ring["reached"], 4);
   EXPECT_TRUE(ring["to_target_s"]["mean"].is_null());
   EXPECT_EQ(ring["to_target_s"]["max"], 20);
@@ -107,7 +109,8 @@ TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
   add("tree1", {.settings = kTree, .step_s = 0.1, .qualities = {0.5, 0.9}});
   add("tree2",
       {.settings = kTree, .seed = 2, .step_s = 0.1, .qualities = {0.3}, .status = "diverged"});
-  const json result = summarise_runs(folders_);
+  const Comparison made = summarise_runs(folders_);
+  const json result = json_of(made);
   const json tree = row(result, "tree"), ring = row(result, "ring");
   EXPECT_EQ(tree["status"], "diverged");
   EXPECT_EQ(tree["error"], "the loss is nan at step 3");
@@ -118,7 +121,7 @@ TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
   // Its 1000 samples are not what the others are judged at.
   EXPECT_EQ(ring["quality"]["at_equal_samples"]["mean"], 0.9);
   EXPECT_EQ(ring["status"], "done");
-  const std::string table = comparison_table(result, {.columns = 100, .bold = true});
+  const std::string table = comparison_table(made, {.columns = 100, .bold = true});
   EXPECT_NE(table.find("\033[31mtree"), std::string::npos) << table;
 }
 
@@ -126,7 +129,7 @@ TEST_F(Summary, ConvergenceIsReportedBesideTheTarget) {
   std::vector<double> losses(40, 0.5);
   for (size_t i = 0; i < 10; ++i) losses[i] = 10 - static_cast<double>(i);
   add("ring", {.settings = kRing, .qualities = {0.5, 0.6, 0.7, 0.7}, .losses = losses});
-  const json ring = summarise_runs(folders_)["strategies"][0];
+  const json ring = written()["strategies"][0];
   EXPECT_EQ(ring["reached"], 0);
   EXPECT_TRUE(ring["to_target_s"].is_null());
   // Window 4, weight 0.4: after the fall the distance to 0.5 shrinks by 0.6 a step.
@@ -143,7 +146,7 @@ TEST_F(Summary, NamesTellStrategiesApart) {
   add("c", {.settings = kTree, .qualities = {0.5}});
   add("d", {.settings = kTree + Settings{"name=mine"}, .qualities = {0.5}});
   add("e", {.settings = kTree + Settings{"name=mine2", "optimizer.lr=0.5"}, .qualities = {0.5}});
-  const json result = summarise_runs(folders_);
+  const json result = written();
   std::vector<std::string> names;
   for (const json& strategy : result["strategies"]) names.push_back(strategy["name"]);
   EXPECT_EQ(names, (std::vector<std::string>{"ring virtual x2", "ring virtual x4", "tree", "mine",
@@ -171,7 +174,7 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
   with_data(first, "1234");
   with_data(other, "1234");
   EXPECT_EQ(said(), "");
-  EXPECT_EQ(summarise_runs(folders_)["task"]["identity"]["data"], "1234") << "for other reports";
+  EXPECT_EQ(written()["task"]["identity"]["data"], "1234") << "for other reports";
   with_data(other, "5678");
   EXPECT_NE(
       said().find(other + ": is a run of another task than " + first + ": data 5678 (there 1234)"),
@@ -189,13 +192,14 @@ TEST_F(Summary, AHalfWrittenSeriesIsReadAsFarAsItGoes) {
   const std::string series = read_file(run + "/series.csv");
   for (const size_t cut : {size_t{3}, size_t{9}, series.size() - 40, series.size()}) {
     write_file(run + "/series.csv", series.substr(0, series.size() - cut));
-    const json result = summarise_runs(folders_);
+    const Comparison made = summarise_runs(folders_);
+    const json result = json_of(made);
     const json row = result["strategies"][0];
     EXPECT_EQ(row["status"], "done");
     EXPECT_LT(row["series"][0]["loss"].size(), 20u);
     ASSERT_EQ(row["missing"].size(), 1u);
     EXPECT_NE(row["missing"][0].get<std::string>().find(run + "/series.csv"), std::string::npos);
-    EXPECT_NE(comparison_table(result, {.columns = 4000}).find("missing"), std::string::npos);
+    EXPECT_NE(comparison_table(made, {.columns = 4000}).find("missing"), std::string::npos);
   }
 }
 
@@ -206,10 +210,10 @@ TEST_F(Summary, DamagedRecordsNeverShowTheParsersWords) {
   size_t refused = 0;
   const auto read = [&](const std::string& what) {
     try {
-      const json result = summarise_runs(folders_);
-      comparison_table(result, {});
-      comparison_csv(result);
-      report_html(result, run);
+      const Comparison made = summarise_runs(folders_);
+      comparison_table(made, {});
+      comparison_csv(made);
+      report_html(made);
     } catch (const Error& error) {
       ++refused;
       const std::string said = error.what();
@@ -304,11 +308,12 @@ TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
   add("slower", {.settings = servers + Settings{"strategy.consistency=bsp", "name=slower"},
                  .step_s = 2,
                  .qualities = {0.5, 0.9}});
-  const json result = summarise_runs(folders_);
+  const Comparison made = summarise_runs(folders_);
+  const json result = json_of(made);
   EXPECT_TRUE(row(result, "none")["same_run_as"].is_null());
   EXPECT_EQ(row(result, "bound")["same_run_as"], "none");
   EXPECT_TRUE(row(result, "slower")["same_run_as"].is_null());
-  const std::string table = comparison_table(result, {.columns = 100});
+  const std::string table = comparison_table(made, {.columns = 100});
   EXPECT_NE(table.find("bound took exactly the run of none: its bound never held anybody back"),
             std::string::npos)
       << table;
@@ -316,7 +321,7 @@ TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
   const Settings real = {"cluster.fabric=process"};
   add("one", {.settings = kRing + real, .qualities = {0.5, 0.9}});
   add("other", {.settings = kTree + real, .qualities = {0.5, 0.9}});
-  for (const json& each : summarise_runs(folders_)["strategies"])
+  for (const json& each : written()["strategies"])
     EXPECT_TRUE(each["same_run_as"].is_null());
 }
 
@@ -327,12 +332,13 @@ TEST_F(Summary, NamesThePlanOfEach) {
   record["plan"] = plan;
   record["machines"] = 8;
   write_file(path + "/run.json", record.dump());
-  const json result = summarise_runs(folders_);
+  const Comparison made = summarise_runs(folders_);
+  const json result = json_of(made);
   EXPECT_EQ(result["strategies"][0]["plan"], plan);
   EXPECT_EQ(result["strategies"][0]["machines"], 8);
-  check_comparison(result, "compare.json");
+  EXPECT_EQ(json_of(comparison_of(result, "compare.json")), result);
   for (const size_t columns : {80u, 200u})  // the plan is shown below the table, or in it
-    EXPECT_NE(comparison_table(result, {.columns = columns}).find(plan), std::string::npos);
+    EXPECT_NE(comparison_table(made, {.columns = columns}).find(plan), std::string::npos);
 }
 
 // Whatever the width of the terminal, no line is wider and the strategies are there.
@@ -343,9 +349,9 @@ TEST_F(Summary, TheTableFits) {
   add("long", {.settings = kTree + Settings{"name=a-name-that-is-very-long-for-a-table",
                                             "optimizer.lr=0.7"},
                .qualities = {0.5, 0.95}});
-  const json result = summarise_runs(folders_);
+  const Comparison made = summarise_runs(folders_);
   for (const size_t columns : {200u, 100u, 80u, 60u, 40u}) {
-    const std::string table = comparison_table(result, {.columns = columns});
+    const std::string table = comparison_table(made, {.columns = columns});
     std::istringstream lines(table);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
     for (const char* name : {"ring", "tree", "solo", "a-name-that-is"})
@@ -354,10 +360,10 @@ TEST_F(Summary, TheTableFits) {
     EXPECT_NE(table.find('*'), std::string::npos) << table;
     EXPECT_EQ(table.find('\033'), std::string::npos);
   }
-  const std::string bold = comparison_table(result, {.columns = 100, .bold = true});
+  const std::string bold = comparison_table(made, {.columns = 100, .bold = true});
   EXPECT_NE(bold.find("\033[1m"), std::string::npos);
   EXPECT_EQ(bold.find("\033[31m"), std::string::npos) << "nothing failed";
-  const std::string grouped = comparison_table(result, {.group = "structure"});
+  const std::string grouped = comparison_table(made, {.group = "structure"});
   EXPECT_LT(grouped.find("-- structure: peer-to-peer"), grouped.find("-- structure: single node"));
 }
 

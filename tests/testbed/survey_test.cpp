@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "tests/support/programs.h"
 
@@ -30,7 +31,7 @@ TEST(Marks, FollowTheirRule) {
   EXPECT_EQ(mark_of(0, {0, 0, 0}, 0.05), 'o');  // nobody makes an error
 }
 
-class Survey : public testing::Test {
+class SurveyTest : public testing::Test {
  protected:
   void SetUp() override {
     write_text(folder_ / "easy.toml", task("easy", "0.7"));
@@ -47,7 +48,7 @@ class Survey : public testing::Test {
            "model = \"logistic\"\nglobal_batch = 40\nepochs = 3\ntarget = " +
            target + "\n[optimizer]\nkind = \"sgd\"\nlr = 0.1\n";
   }
-  json run(const std::vector<std::string>& names) {
+  Survey run(const std::vector<std::string>& names) {
     SurveyOptions options;
     for (const std::string& name : names) options.tasks.push_back(folder_ / (name + ".toml"));
     options.compare.strategies = {"solo", "ring", "tree", "hierarchical"};
@@ -60,8 +61,9 @@ class Survey : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Survey, EveryCellComesFromRuns) {
-  const json result = run({"easy", "hopeless", "absent"});
+TEST_F(SurveyTest, EveryCellComesFromRuns) {
+  const Survey made = run({"easy", "hopeless", "absent"});
+  const json result = json_of(made);
   ASSERT_EQ(result["tasks"].size(), 3u);
   const json& easy = result["tasks"][0];
   for (const char* name : {"solo", "ring", "tree"}) {
@@ -94,7 +96,7 @@ TEST_F(Survey, EveryCellComesFromRuns) {
   EXPECT_NE(result["tasks"][2]["skipped"].get<std::string>().find("nowhere.csv"),
             std::string::npos);
 
-  const std::string text = survey_tables(result);
+  const std::string text = survey_tables(made);
   for (const char* words :
        {"Model quality", "Training time", "missed -", "absent is left out", "refused"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
@@ -103,20 +105,21 @@ TEST_F(Survey, EveryCellComesFromRuns) {
   EXPECT_NE(page.find("href=\"easy/runs/"), std::string::npos);
   EXPECT_NE(page.find("needs racks"), std::string::npos);  // why hierarchical is refused
   EXPECT_EQ(json_in(folder_ / "survey/survey.json"), result);
+  EXPECT_EQ(json_of(described_by<Survey>(result)), result);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "survey/easy/report.html"));
 }
 
-TEST_F(Survey, GoesOnWhereItWas) {
-  const json first = run({"easy"});
+TEST_F(SurveyTest, GoesOnWhereItWas) {
+  const json first = json_of(run({"easy"}));
   const auto stamp =
       std::filesystem::last_write_time(folder_ / "survey/easy/runs/solo-seed1/run.json");
-  const json both = run({"easy", "hopeless"});
+  const json both = json_of(run({"easy", "hopeless"}));
   EXPECT_EQ(std::filesystem::last_write_time(folder_ / "survey/easy/runs/solo-seed1/run.json"),
             stamp);
   EXPECT_EQ(both["tasks"][0]["cells"], first["tasks"][0]["cells"]);
 }
 
-TEST_F(Survey, RefusesUnknownTasksBeforeAnythingStarts) {
+TEST_F(SurveyTest, RefusesUnknownTasksBeforeAnythingStarts) {
   EXPECT_THROW(run({"easy", "unknown"}), ConfigError);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "survey"));
 }

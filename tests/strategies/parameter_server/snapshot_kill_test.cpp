@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/temporary_folder.h"
 #include "strategies/parameter_server/snapshot.h"
 
 namespace tutti::parameter_server {
@@ -18,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(SnapshotKill, LeavesWholeSnapshotsAlone) {
-  std::string folder = (fs::temp_directory_path() / "tutti-snapshots-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder home;
+  const std::string& folder = home.path();
   const int nameless = open(folder.c_str(), O_TMPFILE | O_WRONLY, 0600);
   if (nameless < 0) GTEST_SKIP() << "this file system has no files without names";
   close(nameless);
@@ -41,13 +42,12 @@ TEST(SnapshotKill, LeavesWholeSnapshotsAlone) {
     }
     fs::remove_all(folder + "/snapshots");
   }
-  fs::remove_all(folder);
 }
 
 // Both shards are whole, but of runs with different settings.
 TEST(SnapshotsOfTwoRuns, AreNotMixed) {
-  std::string folder = (fs::temp_directory_path() / "tutti-snapshots-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder home;
+  const std::string& folder = home.path();
   const std::vector<std::byte> shard(64, std::byte{7});
   const std::span<const std::byte> part(shard);
   const auto write = [&](int32_t index, const std::string& settings) {
@@ -64,7 +64,6 @@ TEST(SnapshotsOfTwoRuns, AreNotMixed) {
   } catch (const DataError& error) {
     EXPECT_NE(std::string(error.what()).find("another run"), std::string::npos) << error.what();
   }
-  fs::remove_all(folder);
 }
 
 }  // namespace
