@@ -28,6 +28,7 @@ Gathering::Choice Gathering::choose(int64_t version, size_t left_in_epoch) {
 }
 
 Gathering::Choice Gathering::follow(std::vector<Decided>& decision) {
+  if (decision.empty()) return {.kind = Choice::kEnd};
   if (settings_.sparse()) {
     forget_lost(decision);
     if (decision.empty()) return {.kind = Choice::kSkip};

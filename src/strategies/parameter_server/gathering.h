@@ -33,7 +33,8 @@ class Gathering {
   void add(const Gathered& gathered) { all_.push_back(gathered); }
   void forget(const GradientName& name);
   std::vector<Gathered> take_all();
-  // The coordinator's decision about the step that leads from `version` to the next.
+  // The coordinator's decision about the step that leads from `version` to the next. Without any
+  // gradient: there will be none, unless a worker comes back and it decides again.
   void decide(int64_t version, std::span<const Decided> decided);
   void forget_decision(int64_t version) { decisions_.erase(version); }
 
@@ -43,6 +44,7 @@ class Gathering {
       kRepeat,  // for somebody who computes `missing` once more
       kSkip,    // nobody can compute what was decided on: the step does without any
       kClose,   // the step consists of `chosen`
+      kEnd,     // the coordinator will decide on nothing more
     } kind = kWait;
     std::vector<Gathered> chosen = {};
     std::vector<Hand> missing = {};

@@ -48,6 +48,10 @@ std::vector<Hand> Versions::close_step(Turn& turn) {
     const size_t left = coordinator_ ? coordinator_->left_in_epoch() : 0;
     Gathering::Choice choice = gathering_.choose(version_, left);
     if (choice.kind == Gathering::Choice::kWait) break;
+    if (choice.kind == Gathering::Choice::kEnd) {
+      drop_of_the_lost(turn);
+      break;
+    }
     if (choice.kind == Gathering::Choice::kRepeat) return std::move(choice.missing);
     if (choice.kind == Gathering::Choice::kSkip) {
       gathering_.forget_decision(version_++);
@@ -57,6 +61,7 @@ std::vector<Hand> Versions::close_step(Turn& turn) {
     if (!may_close(turn, choice.chosen)) break;
     close(turn, std::move(choice.chosen));
   }
+  announce_end(turn);
   return {};
 }
 
@@ -104,6 +109,35 @@ void Versions::announce_choice(Turn& turn, const std::vector<Gathered>& chosen) 
   decided.reserve(chosen.size());
   for (const Gathered& gathered : chosen) decided.push_back({gathered.push.hand, gathered.worker});
   announce(turn, decision, std::move(decided));
+}
+
+// A worker that was lost may have pushed to the other shards alone, which would wait for a step
+// that never comes. Without losses they have nothing that the first shard does not get as well.
+void Versions::announce_end(Turn& turn) {
+  if (!coordinator_ || settings_.config.servers == 1 || consistency_.lockstep() ||
+      !consistency_.collects())
+    return;
+  const bool all_there = workers_.present().size() == static_cast<size_t>(workers_.size());
+  if (all_there || !workers_.active().empty() || !gathering_.all().empty()) return;
+  const bool said = std::any_of(bulletins_.begin(), bulletins_.end(), [&](const Bulletin& earlier) {
+    return earlier.request.flags == Request::kDecision && earlier.decided.empty() &&
+           earlier.request.version == version_;
+  });
+  if (said) return;
+  Request end;
+  end.flags = Request::kDecision;
+  end.version = version_;
+  announce(turn, end);
+}
+
+void Versions::drop_of_the_lost(Turn& turn) {
+  const std::vector<Gathered> all = gathering_.all();
+  for (const Gathered& gathered : all) {
+    if (workers_[gathered.worker].present) continue;
+    gathering_.forget(gathered.name());
+    drop(turn, gathered);
+    turn.changed = true;
+  }
 }
 
 void Versions::count_applied(Turn& turn, const Gathered& gathered, int64_t round,
@@ -166,7 +200,7 @@ bool Versions::obey(Turn& turn, const Request& bulletin, std::span<const Decided
     keep_if_due(turn);
     return false;
   }
-  if (bulletin.version < version_ || decided.empty()) return false;
+  if (bulletin.version < version_) return false;
   gathering_.decide(bulletin.version, decided);
   return true;
 }

@@ -52,6 +52,8 @@ class Versions {
   void announce_choice(Turn& turn, const std::vector<Gathered>& chosen);
   void count_applied(Turn& turn, const Gathered& gathered, int64_t round, double staleness);
   void drop(Turn& turn, const Gathered& gathered);
+  void announce_end(Turn& turn);
+  void drop_of_the_lost(Turn& turn);
   void advanced(Turn& turn);
   void keep_if_due(Turn& turn);
   void announce(Turn& turn, const Request& request, std::vector<Decided> decided = {});

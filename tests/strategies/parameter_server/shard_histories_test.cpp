@@ -56,17 +56,24 @@ History random_history(WorldSettings settings, Random& random) {
   return history;
 }
 
+// Returns how often heads got pushes that they had.
+int64_t expect_whole(uint64_t seed) {
+  Random random(seed, Stream::kTest);
+  const WorldSettings settings = drawn_settings(random);
+  const History history = random_history(settings, random);
+  EXPECT_EQ(history.broken, "") << "seed " << seed << ", " << settings.consistency << ", "
+                                << settings.workers << " workers, " << history.events << " events";
+  return history.resent;
+}
+
+// With 174127 a worker is lost that had pushed to the second shard alone when all others had ended:
+// that shard waited forever for a decision about this gradient.
+TEST(ShardHistories, HoldWhereTheyDidNot) { expect_whole(174127); }
+
 TEST(ShardHistories, NeitherLoseNorRepeatAnUpdate) {
   int64_t resent = 0;
-  for (uint64_t seed = 0; seed < seeds(100'000, 1'000'000); ++seed) {
-    Random random(seed, Stream::kTest);
-    const WorldSettings settings = drawn_settings(random);
-    const History history = random_history(settings, random);
-    ASSERT_EQ(history.broken, "") << "seed " << seed << ", " << settings.consistency << ", "
-                                  << settings.workers << " workers, " << history.events
-                                  << " events";
-    resent += history.resent;
-  }
+  for (uint64_t seed = 0; seed < seeds(100'000, 1'000'000) && !HasFailure(); ++seed)
+    resent += expect_whole(seed);
   EXPECT_GT(resent, 1000);  // heads did get what they had
 }
 
