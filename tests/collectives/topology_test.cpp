@@ -1,5 +1,6 @@
 // Rounds as data: correct for every group, and exactly as many bytes and rounds as the textbook
 // says.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -8,6 +8,7 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
