@@ -77,7 +77,7 @@ std::string measure(Node& node, const std::string& name) {
     for (int i = 0; i < warm_up + repeat; ++i) {
       barrier();
       const double begin = node.clock().now();
-      sum.start(memory.first(bytes), Tag(Purpose::kGradient, static_cast<uint64_t>(i)));
+      sum.start(memory.first(bytes), Tag(Purpose::kGradient, Tag::wrapped(i)));
       sum.finish();
       if (i >= warm_up) samples_us.push_back((node.clock().now() - begin) * 1e6);
     }

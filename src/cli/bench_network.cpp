@@ -66,9 +66,13 @@ Group everyone(int nodes, Rank rank) {
   return group;
 }
 
+enum class BarrierPart : uint64_t { kCome, kGo };
+
 void barrier(Node& node, uint64_t round) {
   Endpoint& endpoint = node.endpoint();
-  const Tag come(Purpose::kControl, round, 0), go(Purpose::kControl, round, 1);
+  const Tag::Step step = Tag::wrapped(round);
+  const Tag come(Purpose::kControl, step, BarrierPart::kCome);
+  const Tag go(Purpose::kControl, step, BarrierPart::kGo);
   if (endpoint.rank() != 0) {
     send(node, 0, come, {});
     receive(node, 0, go, {});
@@ -84,7 +88,7 @@ double one_way_s(Node& node) {
   std::vector<double> times;
   const Rank self = node.endpoint().rank();
   for (uint64_t i = 0; i < kPings && self < 2; ++i) {
-    const Tag tag(Purpose::kUser, i);
+    const Tag tag(Purpose::kUser, Tag::wrapped(i));
     const double start_s = node.clock().now();
     if (self == 0) send(node, 1, tag, word);
     receive(node, 1 - self, tag, word);
@@ -109,7 +113,7 @@ std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
     for (int i = 0; i < c.repetitions; ++i) {
       barrier(node, ++round);
       const double start_s = node.clock().now();
-      sum->start(writable_bytes_of(values.span()), Tag(Purpose::kGradient, round));
+      sum->start(writable_bytes_of(values.span()), Tag(Purpose::kGradient, Tag::wrapped(round)));
       sum->finish();
       times.push_back(node.clock().now() - start_s);
     }

@@ -232,7 +232,8 @@ class Participant {
     Context context{node_,   plan_,   job_.task, job_.cluster, job_.optimizer, stage_.resolved.data,
                     *model_, nullptr, untimed,   unused,       log_,           members_};
     // The only one of its part: asynchronous workers have not taken the same number of steps.
-    const double quality = test_quality(context, Tag(Purpose::kEvaluation, 0, kTestPart));
+    const Tag tag(Purpose::kEvaluation, 0, EvaluationPart::kTest);
+    const double quality = test_quality(context, tag);
     if (!std::isnan(quality)) report_.test_quality = quality;
   }
 

@@ -51,10 +51,21 @@ inline bool may_go_together(const StoreRequest& request, size_t width) {
 std::string fault_of(const StoreRequest& request, size_t bytes, uint64_t sequence, size_t width);
 std::string fault_of(const StoreReply& reply, size_t bytes, uint64_t sequence, size_t expected);
 
-inline Tag store_request_tag() { return {Purpose::kControl, 0, 16}; }
-inline Tag store_reply_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 17}; }
-inline Tag store_keys_tag(uint64_t sequence) { return {Purpose::kControl, sequence, 18}; }
-inline Tag store_push_tag(uint64_t sequence) { return {Purpose::kGradient, sequence, 16}; }
-inline Tag store_pull_tag(uint64_t sequence) { return {Purpose::kParameters, sequence, 16}; }
+enum class StorePart : uint64_t { kRequest = 16, kReply, kKeys };  // of purpose kControl
+enum class StoreRowsPart : uint64_t { kRows = 16 };                // of those that carry rows
+
+inline Tag store_request_tag() { return {Purpose::kControl, 0, StorePart::kRequest}; }
+inline Tag store_reply_tag(uint64_t sequence) {
+  return {Purpose::kControl, Tag::wrapped(sequence), StorePart::kReply};
+}
+inline Tag store_keys_tag(uint64_t sequence) {
+  return {Purpose::kControl, Tag::wrapped(sequence), StorePart::kKeys};
+}
+inline Tag store_push_tag(uint64_t sequence) {
+  return {Purpose::kGradient, Tag::wrapped(sequence), StoreRowsPart::kRows};
+}
+inline Tag store_pull_tag(uint64_t sequence) {
+  return {Purpose::kParameters, Tag::wrapped(sequence), StoreRowsPart::kRows};
+}
 
 }  // namespace tutti

@@ -80,7 +80,7 @@ class BucketExchange : public GradientExchange {
       Bucket& bucket = buckets_[started_];
       bucket.sum->start(writable_bytes_of(context_.model.gradients().subspan(bucket.range.begin,
                                                                              bucket.range.size())),
-                        Tag(Purpose::kGradient, step, started_));
+                        Tag(Purpose::kGradient, Tag::wrapped(step), started_));
       ++started_;
     }
     for (size_t i = 0; i < started_; ++i) buckets_[i].sum->advance();
@@ -99,7 +99,7 @@ class BucketExchange : public GradientExchange {
   std::span<ExactSum> exact_sums() override { return sums_; }
 
   void finish_exact(uint64_t step) override {
-    exact_->start(writable_bytes_of(sums_), Tag(Purpose::kGradient, step));
+    exact_->start(writable_bytes_of(sums_), Tag(Purpose::kGradient, Tag::wrapped(step)));
     exact_->finish();
   }
 

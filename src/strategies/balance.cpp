@@ -92,7 +92,8 @@ void Balance::exchange(uint64_t step) {
   std::fill(rates_.begin(), rates_.end(), 0.0);
   rates_[me_] = seconds_ > 0 ? pieces_ / seconds_ : 0;
   pieces_ = seconds_ = 0;
-  sum_->start(writable_bytes_of(std::span<double>(rates_)), Tag(Purpose::kControl, step));
+  const Tag tag(Purpose::kControl, Tag::wrapped(step));
+  sum_->start(writable_bytes_of(std::span<double>(rates_)), tag);
   sum_->finish();
   double all = 0;
   for (const double rate : rates_) all += rate;

@@ -88,7 +88,7 @@ class SynchronousElastic : ElasticWorker {
       for (size_t i = 0; i < parameters_.size(); ++i)
         distance_.data()[i] = parameters_[i] - centre_.data()[i];
     });
-    averaging_.start(distance_.span(), Tag(Purpose::kParameters, step));
+    averaging_.start(distance_.span(), Tag(Purpose::kParameters, Tag::wrapped(step)));
   }
   void pull_worker() {
     const float rate = rate_now();
@@ -143,15 +143,13 @@ class AsynchronousElastic : ElasticWorker {
     }
     exchange_.finish(parameters_);
     training_.set_samples(exchange_.samples());
-    broadcast(context_, centre_.span(), Tag(Purpose::kParameters, 0, kCentrePart));
+    broadcast(context_, centre_.span(), Tag(Purpose::kParameters, 0, PairPart::kCentre));
     copy(centre_.span(), parameters_);
     training_.evaluate(context_.members);
   }
 
  private:
   static constexpr Rank kCentre = 0;
-  // Parts of the exchange's own messages are 0 and 1.
-  static constexpr uint64_t kCentrePart = 2;
 
   void pull_here() {
     const float rate = rate_now();

@@ -163,7 +163,7 @@ class HogwildWorker {
     context_.window->post(0, number);
     for (const Rank rank : context_.members) {
       Completion completion = context_.window->await(rank, 0, number, context_.node.timeout_s());
-      completion.tag = Tag(Purpose::kControl, static_cast<uint64_t>(training_.steps()));
+      completion.tag = Tag(Purpose::kControl, Tag::wrapped(training_.steps()));
       require_done(context_.node, completion);
     }
   }

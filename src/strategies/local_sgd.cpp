@@ -72,7 +72,7 @@ class LocalSgdWorker {
       training_.gradient([&](Range) { advance(); });
       if (together)
         gradients_.average(context_.model.gradients(),
-                           Tag(Purpose::kGradient, static_cast<uint64_t>(training_.steps())));
+                           Tag(Purpose::kGradient, Tag::wrapped(training_.steps())));
       training_.update();
       training_.end_step();
       const bool agreed = together ? stay_agreed() : synchronise();
@@ -135,7 +135,7 @@ class LocalSgdWorker {
     });
     f.begun_at = training_.steps();
     f.mean->start(difference_.span().subspan(f.range.begin, f.range.size()),
-                  Tag(Purpose::kParameters, static_cast<uint64_t>(f.begun_at), part));
+                  Tag(Purpose::kParameters, Tag::wrapped(f.begun_at), part));
   }
 
   bool use(Fragment& f) {

@@ -129,8 +129,8 @@ bool LocalTraining::evaluate(std::span<const Rank> members) {
   const Quality quality = evaluate_among(
       context_, members, context_.data.splits.validation,
       // At a free pace steps differ, but all evaluate together only once, at the end.
-      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? 0 : static_cast<uint64_t>(steps_),
-          kValidationPart));
+      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? Tag::Step(0) : Tag::wrapped(steps_),
+          EvaluationPart::kValidation));
   context_.recorder.evaluation({.step = steps_,
                                 .time_s = elapsed_s(),
                                 .epoch = now,

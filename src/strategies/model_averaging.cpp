@@ -47,7 +47,7 @@ class ModelAveragingWorker {
   }
 
   void merge() {
-    const Tag tag(Purpose::kParameters, static_cast<uint64_t>(training_.steps()));
+    const Tag tag(Purpose::kParameters, Tag::wrapped(training_.steps()));
     const std::span<float> own = context_.model.parameters();
     PhaseScope scope(context_.watch, Phase::kWait);
     if (!is_master()) {

@@ -14,10 +14,12 @@ namespace tutti {
 namespace {
 
 constexpr Rank kKeeper = 0;  // of the record
-constexpr Tag kRequest(Purpose::kParameters, 0, 0);
-constexpr Tag kAnswer(Purpose::kParameters, 0, 1);
-constexpr Tag kEnded(Purpose::kControl, 0, 0);
-constexpr Tag kMembers(Purpose::kControl, 0, 1);
+// Of purpose kControl.
+enum class PairNews : uint64_t { kEnded, kMembers };
+constexpr Tag kRequest(Purpose::kParameters, 0, PairPart::kRequest);
+constexpr Tag kAnswer(Purpose::kParameters, 0, PairPart::kAnswer);
+constexpr Tag kEnded(Purpose::kControl, 0, PairNews::kEnded);
+constexpr Tag kMembers(Purpose::kControl, 0, PairNews::kMembers);
 
 // A message above kEagerBytes travels once its receive is posted, so a few are posted at a time.
 constexpr int64_t kMostIncoming = 4;

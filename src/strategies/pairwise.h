@@ -19,6 +19,10 @@
 
 namespace tutti {
 
+// Of tags of purpose kParameters: the exchange's own, and at its end the average of all that
+// gossip makes, or the centre that elastic averaging hands on.
+enum class PairPart : uint64_t { kRequest = 0, kAnswer = 1, kMean, kCentre };
+
 class PairwiseExchange {
  public:
   // `served` are the values that requests from peers move; empty: this node gets none.

@@ -73,7 +73,7 @@ class StepLoop {
     if (!last && epoch + 1e-9 < next_evaluation_) return false;
     next_evaluation_ = next_due(context_.task.eval_every, epoch);
     const Quality quality =
-        taker_.validate(Tag(Purpose::kEvaluation, static_cast<uint64_t>(steps_), kValidationPart));
+        taker_.validate({Purpose::kEvaluation, Tag::wrapped(steps_), EvaluationPart::kValidation});
     context_.recorder.evaluation({.step = steps_,
                                   .time_s = elapsed_s(),
                                   .epoch = epoch,

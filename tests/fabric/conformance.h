@@ -50,7 +50,9 @@ inline constexpr double kNotice_s = 2;        // who is inside a Node call notic
 inline constexpr size_t kWaits = 16'000'000;  // no fabric takes so much without a receive
 inline constexpr const char* kOk = "ok";
 
-inline Tag user_tag(uint64_t step, uint64_t part = 0) { return Tag(Purpose::kUser, step, part); }
+inline Tag user_tag(uint64_t step, uint64_t part = 0) {
+  return Tag(Purpose::kUser, Tag::wrapped(step), part);
+}
 
 inline std::vector<std::byte> pattern(size_t size, uint64_t seed) {
   std::vector<std::byte> bytes(size);
@@ -115,10 +117,10 @@ inline bool receive_number(Node& node, Rank from, Tag tag, uint64_t expected) {
 
 // A signal without content.
 inline bool tell(Node& node, Rank to, uint64_t what) {
-  return send_all(node, to, Tag(Purpose::kControl, what), {});
+  return send_all(node, to, Tag(Purpose::kControl, Tag::wrapped(what)), {});
 }
 inline bool hear(Node& node, Rank from, uint64_t what) {
-  return receive_exactly(node, from, Tag(Purpose::kControl, what), {});
+  return receive_exactly(node, from, Tag(Purpose::kControl, Tag::wrapped(what)), {});
 }
 
 // Through rank 0.

@@ -17,8 +17,9 @@ const size_t kSizes[] = {8, 3000, 65'536, 70'000, 1'000'000};
 bool exchange(Node& node, Rank peer) {
   for (size_t i = 0; i < 10; ++i) {
     const auto data = pattern(kSizes[i % 5], i);
-    Handle sent = node.endpoint().send(peer, Tag(Purpose::kControl, 500 + i), data);
-    if (!receive_exactly(node, peer, Tag(Purpose::kControl, 500 + i), data)) return false;
+    const Tag tag(Purpose::kControl, Tag::wrapped(500 + i));
+    Handle sent = node.endpoint().send(peer, tag, data);
+    if (!receive_exactly(node, peer, tag, data)) return false;
     if (node.endpoint().wait(sent, kLong_s).state != State::kDone) return false;
   }
   return true;

@@ -259,8 +259,9 @@ TEST(Conformance, AllSurvivorsNameTheRightRank) {
     std::vector<std::byte> out(100'000), in(100'000);
     for (uint64_t step = 0; step < 100; ++step) {
       if (self == kVictim && step == 10) kill(node);
-      Handle handle = node.endpoint().receive(last, Tag(Purpose::kGradient, step), in);
-      send(node, next, Tag(Purpose::kGradient, step), out);
+      const Tag tag(Purpose::kGradient, Tag::wrapped(step));
+      Handle handle = node.endpoint().receive(last, tag, in);
+      send(node, next, tag, out);
       finish(node, handle);
     }
     return "went on without it";

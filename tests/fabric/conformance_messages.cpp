@@ -169,6 +169,20 @@ TEST(Conformance, KeepsThousandsInFlight) {
   });
 }
 
+// Steps of tags begin again after a long run; what is under way then is told apart all the same.
+TEST(Conformance, TellsMessagesApartWhereStepsBeginAgain) {
+  run_all_ok(2, [](Node& node) -> std::string {
+    constexpr uint64_t kFew = 8, kFirst = Tag::kSteps - kFew / 2;
+    if (node.endpoint().rank() == 0) {
+      for (uint64_t i = 0; i < kFew; ++i) IN_BODY(send_number(node, 1, user_tag(kFirst + i), i));
+      return hear(node, 1, 1) ? kOk : "the other has not received all";
+    }
+    for (uint64_t i = kFew; i-- > 0;)
+      IN_BODY(receive_number(node, 0, user_tag(kFirst + i), i));
+    return tell(node, 0, 1) ? kOk : "the signal failed";
+  });
+}
+
 TEST(Conformance, EagerSendsCompleteWithoutReceive) {
   run_all_ok(2, [](Node& node) -> std::string {
     const auto data = pattern(kEagerBytes, 9);

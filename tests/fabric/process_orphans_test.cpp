@@ -44,10 +44,11 @@ std::string keep_busy(Node& node) {
   for (uint64_t step = 0;; ++step) {
     const size_t size = step % 10 == 9 ? out.size() : 2000;
     std::vector<Handle> handles;
+    const Tag tag(Purpose::kUser, Tag::wrapped(step));
     for (Rank peer = 0; peer < kNodes; ++peer)
-      handles.push_back(endpoint.send(peer, Tag(Purpose::kUser, step), {out.data(), size}));
+      handles.push_back(endpoint.send(peer, tag, {out.data(), size}));
     for (Rank peer = 0; peer < kNodes; ++peer)
-      receive(node, peer, Tag(Purpose::kUser, step), {in.data(), size});
+      receive(node, peer, tag, {in.data(), size});
     for (Handle& handle : handles) finish(node, handle);
   }
 }

@@ -78,8 +78,8 @@ std::string survive(Node& node, uint32_t repetition) {
   for (uint64_t i = 0; i < 20; ++i) {
     const size_t size = sizes[i % 5];
     const auto data = pattern(size, i);
-    Handle sent = endpoint.send(peer, Tag(Purpose::kControl, i), data);
-    IN_BODY(receive_exactly(node, peer, Tag(Purpose::kControl, i), data));
+    Handle sent = endpoint.send(peer, Tag(Purpose::kControl, Tag::wrapped(i)), data);
+    IN_BODY(receive_exactly(node, peer, Tag(Purpose::kControl, Tag::wrapped(i)), data));
     IN_BODY(endpoint.wait(sent, kLong_s).state == State::kDone);
   }
   return kOk;

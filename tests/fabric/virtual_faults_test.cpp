@@ -6,7 +6,7 @@
 namespace tutti {
 namespace {
 
-Tag gradient_tag(uint64_t step) { return Tag(Purpose::kGradient, step); }
+Tag gradient_tag(uint64_t step) { return Tag(Purpose::kGradient, Tag::wrapped(step)); }
 
 FaultConfig fault(const char* kind, double at_s, std::vector<int64_t> nodes) {
   FaultConfig config;

@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-Tag tag(uint64_t step) { return Tag(Purpose::kUser, step); }
+Tag tag(uint64_t step) { return Tag(Purpose::kUser, Tag::wrapped(step)); }
 
 void exchange(Node& node, Rank to, Rank from, size_t bytes) {
   std::vector<std::byte> out(bytes), in(bytes);

@@ -66,13 +66,13 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
       messages = make_all_reduce(node, nullptr, std::move(rounds), kSumInt64);
     }
     AllReduce& sum = window ? *direct : *messages;
-    sum.start(writable_bytes_of(data), Tag(Purpose::kGradient, ++step));
+    sum.start(writable_bytes_of(data), Tag(Purpose::kGradient, Tag::wrapped(++step)));
     sum.advance();
     sum.finish();
     const auto expected = static_cast<int64_t>(n * (n + 1) / 2) * 1000003;
     for (size_t k = 0; k < count; ++k) wrong += data[k] != expected + static_cast<int64_t>(n * k);
     if (window) {  // nobody writes the next values before everybody has looked at these
-      sum.start(writable_bytes_of(data.first(0)), Tag(Purpose::kControl, step));
+      sum.start(writable_bytes_of(data.first(0)), Tag(Purpose::kControl, Tag::wrapped(step)));
       sum.finish();
     }
   }

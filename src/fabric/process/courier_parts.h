@@ -5,14 +5,10 @@
 #include <vector>
 
 #include "fabric/process/courier.h"
+#include "fabric/process/fabric_tags.h"
 #include "fabric/process/loan.h"
 
 namespace tutti::process {
-
-inline constexpr uint64_t kRequestTag = Tag(Purpose::kFabric, 2).bits();
-inline constexpr uint64_t kSizeTag = Tag(Purpose::kFabric, 3).bits();
-inline constexpr uint64_t kPieceTag = Tag(Purpose::kFabric, 4).bits();
-inline constexpr uint64_t kGreetingTag = Tag(Purpose::kFabric, 5).bits();
 
 // Few and small, so that what else is to be sent does not wait long.
 inline constexpr size_t kPieceBytes = 2 * kEagerBytes;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "fabric/process/fabric_tags.h"
 #include "fabric/process/transport.h"
 #include "fabric/process/ucx_request.h"
 
@@ -10,8 +11,6 @@ namespace tutti::process {
 namespace {
 
 // Between fabrics only: "send me the offer named in the upper bits", and the bytes themselves.
-constexpr uint64_t kPullTag = Tag(Purpose::kFabric, 0).bits();
-constexpr uint64_t kPushTag = Tag(Purpose::kFabric, 1).bits();
 // Two pieces under way fill the receive queue, and no more: that is what a cancel has to copy.
 constexpr size_t kLargePieceBytes = 8 * kEagerBytes;
 

@@ -57,7 +57,7 @@ class VirtualWindow : public Window {
   Completion await(Rank rank, int slot, uint64_t value, double timeout_s) override {
     world_.leave_if_stopped();
     const uint64_t& current = at(rank, slot);
-    Completion completion{State::kPending, rank, Tag(Purpose::kFabric, value), 0};
+    Completion completion{State::kPending, rank, Tag(Purpose::kFabric, Tag::wrapped(value)), 0};
     const Members& members = world_.participant(rank_).members;
     const double deadline_s = now() + timeout_s;
     const SlotWaiting waiting(rank, slot, value);

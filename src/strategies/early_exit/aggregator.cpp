@@ -51,7 +51,7 @@ void ScoreAggregator::send_back(std::span<const float> slopes, uint64_t step) {
     fusion_.backward(slopes, parts_);
   }
   for (size_t device = 0; device < parts_.size(); ++device)
-    send_to(static_cast<Rank>(device), Tag(Purpose::kSlope, step),
+    send_to(static_cast<Rank>(device), slope_tag(step),
             bytes_of(std::span<const float>(parts_[device])));
 }
 
@@ -59,7 +59,7 @@ double ScoreAggregator::train(const Shares& shares, uint64_t step, float scale) 
   const double weight = tiers_.weights[0];
   if (weight == 0) return share_loss(0, step);
   load(shares[0], step);
-  const auto scores = receive_scores(batch_.size(), Tag(Purpose::kActivation, step, kTrainingPart));
+  const auto scores = receive_scores(batch_.size(), scores_tag(step, ScoresPart::kTraining));
   double loss = 0;
   slopes_.resize(scores.size());
   if (arithmetic()) {
@@ -84,12 +84,12 @@ Verdicts ScoreAggregator::judge_all(std::span<const uint32_t> samples, uint64_t 
     context_.node.clock().begin_chunk();
     const auto part = samples_of_chunks(samples, chunk, chunk + 1);
     load(part, 0);
-    const auto scores = receive_scores(part.size(), Tag(Purpose::kActivation, step, kJudgingPart));
+    const auto scores = receive_scores(part.size(), scores_tag(step, ScoresPart::kJudging));
     own.resize(own.size() + part.size());
     if (arithmetic()) judge(scores, batch_.labels, std::span(own).last(part.size()));
   }
   if (!own.empty())
-    send_to(tiers_.cloud(), Tag(Purpose::kEvaluation, step, kVerdictsPart),
+    send_to(tiers_.cloud(), judging_tag(step, JudgingPart::kVerdicts),
             writable_bytes_of(std::span(own)));
   return {};
 }
@@ -99,11 +99,11 @@ ExitNode::Answered ScoreAggregator::answer(std::span<const uint32_t> samples,
                                            std::span<const double> thresholds, uint64_t step) {
   const double sent_before = sent_;
   const size_t width = tiers_.answer_bytes();
-  const Tag told(Purpose::kEvaluation, step, kAnswersPart);
+  const Tag told = judging_tag(step, JudgingPart::kAnswers);
   for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
     context_.node.clock().begin_chunk();
     const size_t count = samples_of_chunks(samples, chunk, chunk + 1).size();
-    const auto scores = receive_scores(count, Tag(Purpose::kActivation, step, kAnsweringPart));
+    const auto scores = receive_scores(count, scores_tag(step, ScoresPart::kAnswering));
     answers_.resize(count * width);
     for (size_t i = 0; i < count; ++i) {
       const auto own = scores.subspan(i * tiers_.classes, tiers_.classes);

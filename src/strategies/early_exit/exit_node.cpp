@@ -45,7 +45,7 @@ void ExitNode::load(std::span<const uint32_t> samples, uint64_t step) {
 
 // The losses of all exits meet in the cloud, which tells the sum.
 double ExitNode::share_loss(double own, uint64_t step) {
-  const Tag mine(Purpose::kControl, step, kExitLossPart), all(Purpose::kControl, step, kLossPart);
+  const Tag mine = tier_tag(step, TierPart::kExitLoss), all = tier_tag(step, TierPart::kLoss);
   const auto bytes = [](double& value) { return writable_bytes_of(std::span<double>(&value, 1)); };
   const Rank cloud = tiers_.cloud();
   if (!is_last()) {
@@ -68,8 +68,7 @@ std::unique_ptr<Optimizer> ExitNode::head_optimizer(const HeadPlace& head) const
 }
 
 std::vector<float> ExitNode::gather_parameters() {
-  constexpr uint64_t kLayersPart = 0, kExitsPart = 1;
-  const auto bring = [&](Rank owner, uint64_t part, std::span<float> values) {
+  const auto bring = [&](Rank owner, GatheringPart part, std::span<float> values) {
     const Tag tag(Purpose::kParameters, 0, part);
     if (owner == 0 || (rank_ != 0 && rank_ != owner)) return;
     if (rank_ == owner)
@@ -81,7 +80,7 @@ std::vector<float> ExitNode::gather_parameters() {
     if (tiers_.tier_of(owner) == 0 && !tiers_.views) continue;  // a copy of the first device's
     for (const Range layers : tiers_.layers_of(owner)) {
       const Architecture part = stage_of(context_.model.architecture(), layers);
-      bring(owner, kLayersPart,
+      bring(owner, GatheringPart::kLayers,
             context_.model.parameters().subspan(part.place.value, part.parameter_count));
     }
   }
@@ -93,7 +92,8 @@ std::vector<float> ExitNode::gather_parameters() {
     if (rank_ == 0 && head.rank == 0)
       std::copy(own.begin(), own.end(), exits.begin());
     else
-      bring(head.rank, kExitsPart, rank_ == 0 ? std::span(exits).subspan(begin, count) : own);
+      bring(head.rank, GatheringPart::kExits,
+            rank_ == 0 ? std::span(exits).subspan(begin, count) : own);
   }
   return exits;
 }

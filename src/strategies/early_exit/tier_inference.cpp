@@ -31,7 +31,7 @@ std::vector<TierWorker::Slice> TierWorker::sources_of(size_t chunk, size_t sampl
 }
 
 Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step) {
-  const Tag tag(Purpose::kActivation, step, kJudgingPart);
+  const Tag tag = scores_tag(step, ScoresPart::kJudging);
   Verdicts verdicts(tiers_.size());
   std::vector<ExitVerdict>& own = verdicts[tier_];
   for (size_t chunk = 0; chunk < evaluation_chunks(samples.size()); ++chunk) {
@@ -55,7 +55,7 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
 
 // Everybody's verdicts meet in the cloud, in the order of the samples.
 void TierWorker::collect(Verdicts& verdicts, std::span<const uint32_t> samples, uint64_t step) {
-  const Tag tag(Purpose::kEvaluation, step, kVerdictsPart);
+  const Tag tag = judging_tag(step, JudgingPart::kVerdicts);
   if (!is_last()) {
     if (!verdicts[tier_].empty()) send_to(tiers_.cloud(), tag, bytes_in(verdicts[tier_]));
     return;
@@ -87,7 +87,7 @@ void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
   for (size_t i = 0; i < sources.size(); ++i) {
     wire_.resize(most * code.sample_bytes());
     const size_t bytes =
-        receive_from(sources[i].from, Tag(Purpose::kActivation, step, kAnsweringPart), wire_);
+        receive_from(sources[i].from, scores_tag(step, ScoresPart::kAnswering), wire_);
     const size_t count = bytes / code.sample_bytes();
     if (i > 0 && count != batch_.size())
       throw FabricError(FabricError::Kind::kProtocol, sources[i].from,
@@ -103,12 +103,12 @@ void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
 // Decides for each sample whether it is answered here. A device that sees parts asks the
 // aggregator. Any other node decides itself and tells the cloud.
 void TierWorker::decide(std::span<const float> output, double threshold, uint64_t step) {
-  const Tag told(Purpose::kEvaluation, step, kAnswersPart);
+  const Tag told = judging_tag(step, JudgingPart::kAnswers);
   const size_t samples = batch_.size(), width = tiers_.answer_bytes();
   answers_.resize(samples * width);
   if (samples == 0) return;
   if (sees_part()) {
-    send_scores(output, Tag(Purpose::kActivation, step, kAnsweringPart));
+    send_scores(output, scores_tag(step, ScoresPart::kAnswering));
     return receive_exactly(tiers_.exit_rank(0, 0), told, answers_, "answers");
   }
   if (arithmetic()) {
@@ -131,13 +131,13 @@ void TierWorker::answer_here(std::span<const float> output, double threshold, ui
     const auto own = output.subspan(i * values, values);
     going_on_.insert(going_on_.end(), own.begin(), own.end());
   }
-  pass_on(going_on_, Tag(Purpose::kActivation, step, kAnsweringPart));
+  pass_on(going_on_, scores_tag(step, ScoresPart::kAnswering));
 }
 
 std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t step) {
   const size_t width = tiers_.answer_bytes();
   answers_.resize(count * width);
-  if (count > 0) receive_from(from, Tag(Purpose::kEvaluation, step, kAnswersPart), answers_);
+  if (count > 0) receive_from(from, judging_tag(step, JudgingPart::kAnswers), answers_);
   std::vector<int32_t> result(count, kGoesOn);
   for (size_t i = 0; i < count && arithmetic(); ++i)
     result[i] = read_answer(answers_.data() + i * width, width);

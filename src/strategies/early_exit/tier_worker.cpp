@@ -106,8 +106,8 @@ double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_
   double loss = 0;
   score_slopes_.resize(batch_.size() * tiers_.classes);
   if (sees_part()) {
-    send_scores(output, Tag(Purpose::kActivation, step, kTrainingPart));
-    receive_exactly(tiers_.exit_rank(0, 0), Tag(Purpose::kSlope, step),
+    send_scores(output, scores_tag(step, ScoresPart::kTraining));
+    receive_exactly(tiers_.exit_rank(0, 0), slope_tag(step),
                     writable_bytes_of(std::span(score_slopes_)), "gradients");
   }
   if (!arithmetic()) return 0;
@@ -142,8 +142,7 @@ void TierWorker::pass_on(std::span<const float> output, Tag tag) {
 // and what this tier's own exit adds.
 void TierWorker::take_back(std::span<const float> output, uint64_t step) {
   slope_.resize(output.size());
-  receive_from(tiers_.rank_of(tier_ + 1), Tag(Purpose::kSlope, step),
-               writable_bytes_of(std::span(slope_)));
+  receive_from(tiers_.rank_of(tier_ + 1), slope_tag(step), writable_bytes_of(std::span(slope_)));
   if (!arithmetic()) return;
   code().pass_back(output, slope_);
   for (size_t i = 0; i < head_slope_.size(); ++i) slope_[i] += head_slope_[i];
@@ -165,7 +164,7 @@ void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
     if (slices[i].samples == 0) continue;
     const auto own = fusion_ ? std::span<const float>(parts_[i])
                              : below.subspan(done, slices[i].samples * code_below().values());
-    send_to(slices[i].from, Tag(Purpose::kSlope, step), bytes_of(own));
+    send_to(slices[i].from, slope_tag(step), bytes_of(own));
     done += own.size();
   }
 }
@@ -183,7 +182,7 @@ std::vector<TierWorker::Slice> TierWorker::slices_of(const Shares& shares) const
 }
 
 double TierWorker::train(const Shares& shares, uint64_t step, float scale) {
-  const Tag activation(Purpose::kActivation, step, kTrainingPart);
+  const Tag activation = scores_tag(step, ScoresPart::kTraining);
   const std::vector<Slice> slices = slices_of(shares);
   std::vector<uint32_t> samples;
   for (size_t device = 0; device < shares.size(); ++device)
@@ -219,7 +218,7 @@ void TierWorker::sum_devices(uint64_t step) {
     std::copy(head_->gradients().begin(), head_->gradients().end(),
               all.begin() + static_cast<ptrdiff_t>(own));
   }
-  device_sum_->start(writable_bytes_of(all), Tag(Purpose::kGradient, step));
+  device_sum_->start(writable_bytes_of(all), Tag(Purpose::kGradient, Tag::wrapped(step)));
   device_sum_->finish();
   if (!arithmetic()) return;
   std::copy_n(all.begin(), own, model_->gradients().begin());

@@ -62,7 +62,7 @@ Attachment EarlyExitTrainer::gather_parameters() {
 
 // The cloud knows, and tells everybody: with the thresholds.
 void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
-  const Tag told(Purpose::kEvaluation, tag.step(), kSumsPart);
+  const Tag told = judging_tag(tag.step(), JudgingPart::kSums);
   std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
   const auto bytes = writable_bytes_of(std::span<ExactSum>(all));
   const auto thresholds = writable_bytes_of(std::span(thresholds_));
@@ -97,7 +97,7 @@ double EarlyExitTrainer::test() {
       for (const ExitVerdict& verdict : verdicts[exit])
         figures[nodes + 2 * exits + exit] += double{verdict.correct};
     }
-  const Tag tag(Purpose::kControl, kFinal, kReportPart);
+  const Tag tag(Purpose::kControl, kFinal, TierPart::kReport);
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (me != 0) {
     send(context_.node, 0, tag, bytes_of(std::span<const double>(figures)));

@@ -69,15 +69,16 @@ std::string fault_of(const Report& report, size_t bytes, const Order& order);
 std::string fault_of(const Order& order, size_t bytes, uint64_t sequence, uint64_t elements,
                      uint64_t clients);
 
-inline Tag order_tag() { return {Purpose::kControl, 0, 1}; }
-inline Tag report_tag() { return {Purpose::kControl, 0, 2}; }
+enum class ControlPart : uint64_t { kOrder = 1, kReport = 2 };
+inline Tag order_tag() { return {Purpose::kControl, 0, ControlPart::kOrder}; }
+inline Tag report_tag() { return {Purpose::kControl, 0, ControlPart::kReport}; }
 // The parts are the parameters, and for SCAFFOLD what corrects the client's gradients.
 inline Tag parameters_tag(uint64_t sequence, size_t part) {
-  return {Purpose::kParameters, sequence, part};
+  return {Purpose::kParameters, Tag::wrapped(sequence), part};
 }
 // The parts are the client's difference, and for SCAFFOLD its new control variate.
 inline Tag update_tag(uint64_t sequence, size_t part) {
-  return {Purpose::kGradient, sequence, part};
+  return {Purpose::kGradient, Tag::wrapped(sequence), part};
 }
 
 }  // namespace tutti::federated_averaging

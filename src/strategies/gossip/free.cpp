@@ -41,7 +41,7 @@ class FreeGossip {
     }
     exchange_.finish(parameters);
     training_.set_samples(exchange_.samples());
-    const Tag tag(Purpose::kParameters, 0, kMeanPart);
+    const Tag tag(Purpose::kParameters, 0, PairPart::kMean);
     Averaging(context_, parameters.size()).average(parameters, tag);
     training_.evaluate(context_.members);
   }
@@ -59,9 +59,6 @@ class FreeGossip {
     exchange_.request(static_cast<Rank>(neighbours[random.below(neighbours.size())]),
                       context_.model.parameters());
   }
-
-  // Parts of the exchange's own messages are 0 and 1.
-  static constexpr uint64_t kMeanPart = 2;
 
   Context& context_;
   const GraphEntry& graph_;

@@ -58,18 +58,18 @@ class LockstepGossip {
 
   bool measure() {
     const std::span<float> own = context_.model.parameters();
-    const auto step = static_cast<uint64_t>(training_.steps());
+    const auto step = Tag::wrapped(training_.steps());
     on_vectors(context_, 2, own.size(), [&] { std::copy(own.begin(), own.end(), mean_.data()); });
-    averaging_.average(mean_.span(), Tag(Purpose::kEvaluation, step, kMeanPart));
+    const Tag distance(Purpose::kEvaluation, step, MeasuringPart::kDistance);
+    averaging_.average(mean_.span(), Tag(Purpose::kEvaluation, step, MeasuringPart::kMean));
     context_.recorder.measure("consensus_distance", training_.steps(),
-                              consensus_distance(context_, own, mean_.span(),
-                                                 Tag(Purpose::kEvaluation, step, kDistancePart)));
+                              consensus_distance(context_, own, mean_.span(), distance));
     const ParametersInstead measured(context_, mean_.span());
     return training_.evaluate(context_.members);
   }
 
-  // Parts of an evaluation beside the two of compute.h.
-  static constexpr uint64_t kMeanPart = 2, kDistancePart = 3;
+  // Of purpose kEvaluation, beside those of compute.h.
+  enum class MeasuringPart : uint64_t { kMean = 2, kDistance = 3 };
 
   Context& context_;
   const GossipConfig& config_;

@@ -17,7 +17,7 @@ void NeighbourAverage::start(std::span<float> values, uint64_t round) {
   mixing_ = graph_.mixing(static_cast<size_t>(endpoint.size()),
                           static_cast<size_t>(endpoint.rank()), round, seed_);
   while (arrived_.size() < mixing_.from.size()) arrived_.emplace_back(count_);
-  const Tag tag(Purpose::kParameters, round);
+  const Tag tag(Purpose::kParameters, Tag::wrapped(round));
   for (size_t i = 0; i < mixing_.from.size(); ++i)
     handles_.push_back(endpoint.receive(static_cast<Rank>(mixing_.from[i].worker), tag,
                                         writable_bytes_of(arrived_[i].span())));

@@ -65,9 +65,4 @@ struct EntryLimits {
 // Why the entry cannot be meant, or "". `bytes` is what has arrived of it.
 std::string fault_of(const Entry& entry, size_t bytes, const EntryLimits& limits);
 
-// Entries and acknowledgements between servers; the gradients of updates, and states.
-inline Tag entry_tag() { return {Purpose::kControl, 0, 4}; }
-inline Tag update_tag(uint64_t stream) { return {Purpose::kGradient, stream}; }
-inline Tag rest_tag(uint64_t stream) { return {Purpose::kControl, stream, 6}; }
-
 }  // namespace tutti::parameter_server

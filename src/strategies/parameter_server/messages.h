@@ -13,6 +13,7 @@
 
 #include "fabric/tag.h"
 #include "strategies/parameter_server/member.h"
+#include "strategies/parameter_server/tags.h"
 #include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
@@ -163,22 +164,5 @@ std::string fault_of(const Reply& reply, size_t bytes, uint64_t sequence, uint64
 // The same for a notice of `from`.
 std::string fault_of(const Notice& notice, size_t bytes, Rank from, Rank first_server, int servers,
                      int shards);
-
-// Requests to a server; replies and their parameters; gradients. `stream` says of which request to
-// which shard (Ring::stream).
-inline Tag request_tag() { return {Purpose::kControl, 0, 1}; }
-inline Tag reply_tag(uint64_t stream) { return {Purpose::kControl, stream, 2}; }
-inline Tag parameters_tag(uint64_t stream, size_t piece = 0) {
-  return {Purpose::kParameters, stream, piece};
-}
-inline Tag keys_tag(uint64_t stream) { return {Purpose::kControl, stream, 32}; }
-// Empty: the answer to kSecure.
-inline Tag secured_tag(uint64_t stream) { return {Purpose::kControl, stream, 9}; }
-// Notices to workers, by shard, and to servers.
-inline Tag notice_tag(int shard) { return {Purpose::kControl, static_cast<uint64_t>(shard), 5}; }
-inline Tag notice_tag() { return {Purpose::kControl, 0, 7}; }
-// Never sent: who waits for one learns at once that its sender is lost.
-inline Tag life_tag() { return {Purpose::kControl, 0, 8}; }
-inline Tag gradient_tag(uint64_t stream, size_t part) { return {Purpose::kGradient, stream, part}; }
 
 }  // namespace tutti::parameter_server

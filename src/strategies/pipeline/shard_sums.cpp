@@ -23,11 +23,11 @@ ShardSums::ShardSums(Context& context, const Placement& placement, const Pipelin
 }
 
 void ShardSums::begin_forward(uint64_t step, size_t micro_batch, size_t samples) {
-  begin(Tag(Purpose::kActivation, step, stage_), forward_, micro_batch, samples);
+  begin(Tag(Purpose::kActivation, Tag::wrapped(step), stage_), forward_, micro_batch, samples);
 }
 
 void ShardSums::begin_backward(uint64_t step, size_t micro_batch, size_t samples) {
-  begin(Tag(Purpose::kSlope, step, stage_), backward_, micro_batch, samples);
+  begin(Tag(Purpose::kSlope, Tag::wrapped(step), stage_), backward_, micro_batch, samples);
 }
 
 void ShardSums::begin(Tag tag, const std::vector<ShardSum>& sums, size_t micro_batch,

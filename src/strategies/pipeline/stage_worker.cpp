@@ -288,7 +288,7 @@ void StageWorker::sum_replicas() {
   }
   replicas_->start(context_.task.deterministic ? writable_bytes_of(exact_sum_.span())
                                                : writable_bytes_of(sum_.span()),
-                   Tag(Purpose::kGradient, plan_.step, stage_));
+                   Tag(Purpose::kGradient, Tag::wrapped(plan_.step), stage_));
   replicas_->finish();
 }
 
@@ -319,8 +319,9 @@ void StageWorker::date(Applied& update) const {
 void StageWorker::send(Handle& handle, Rank to, Purpose purpose, size_t stage,
                        std::span<const float> values) {
   const uint64_t part = plan_.training ? stage : kEvaluationBit | stage;
+  const Tag tag(purpose, Tag::wrapped(plan_.step), part);
   PhaseScope scope(context_.watch, Phase::kCommunicate);
-  handle = context_.node.endpoint().send(to, Tag(purpose, plan_.step, part), bytes_of(values));
+  handle = context_.node.endpoint().send(to, tag, bytes_of(values));
 }
 
 void StageWorker::finish_send(Handle& handle, const char* what, size_t micro_batch) {

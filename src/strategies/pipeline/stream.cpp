@@ -38,10 +38,11 @@ std::span<float> Inbox::buffer(size_t micro_batch) {
 }
 
 void Inbox::post() {
+  const Tag tag(purpose_, Tag::wrapped(step_), part_);
   for (; posted_ < sizes_.size() && posted_ < released_ + depth_; ++posted_)
     if (sizes_[posted_] > 0)
-      handles_[posted_ % depth_] = node_.endpoint().receive(
-          from(posted_), Tag(purpose_, step_, part_), writable_bytes_of(buffer(posted_)));
+      handles_[posted_ % depth_] = node_.endpoint().receive(from(posted_), tag,
+                                                            writable_bytes_of(buffer(posted_)));
 }
 
 std::span<float> Inbox::take(size_t micro_batch) {

@@ -15,7 +15,7 @@ namespace tutti {
 namespace {
 
 // Parts of tags of purpose kControl.
-constexpr uint64_t kLossPart = 0, kBusyPart = 1;
+enum class PipelinePart : uint64_t { kLoss, kBusy };  // of purpose kControl
 
 std::span<std::byte> bytes_in(double& value) {
   return writable_bytes_of(std::span<double>(&value, 1));
@@ -133,7 +133,7 @@ std::vector<Rank> PipelineTrainer::ranks_before_last() const {
 // Only the last stage knows the loss, each of its shards the same, each of its copies a part. It
 // leaves there while the others still go back, so that they do not wait for it.
 double PipelineTrainer::share_loss(uint64_t step) {
-  const Tag tag(Purpose::kControl, step, kLossPart);
+  const Tag tag(Purpose::kControl, Tag::wrapped(step), PipelinePart::kLoss);
   const Rank me = context_.node.endpoint().rank();
   const std::vector<Rank> last = last_ranks();
   double own = workers_.back()->take_loss();
@@ -234,7 +234,7 @@ void PipelineTrainer::gather_shards(size_t stage) {
 // A row for each node of the first replica, in the run record. The last stages are through with a
 // step before the first ones are: all are measured by the time of the node that takes longest.
 void PipelineTrainer::report_stages() {
-  const Tag tag(Purpose::kControl, 0, kBusyPart);
+  const Tag tag(Purpose::kControl, 0, PipelinePart::kBusy);
   std::array<double, 2> own{busy_s_, steps_s_};
   const auto bytes = writable_bytes_of(std::span<double>(own));
   if (replica_ > 0) return;

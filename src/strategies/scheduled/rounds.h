@@ -6,12 +6,17 @@
 #include <cmath>
 #include <cstdint>
 
+#include "fabric/tag.h"
 #include "strategies/task.h"
 
 namespace tutti {
 
 // Of purpose kControl.
-inline constexpr uint64_t kPickPart = 0, kChangePart = 1, kGoOnPart = 2;
+enum class RoundPart : uint64_t { kPick, kChange, kGoOn };
+inline Tag round_tag(uint64_t round, RoundPart part) {
+  return {Purpose::kControl, Tag::wrapped(round), part};
+}
+
 // A place of a round that is not filled.
 inline constexpr uint32_t kNoCoordinate = UINT32_MAX;
 

@@ -69,7 +69,7 @@ class Scheduler {
     std::copy(picked.begin(), picked.end(), picked_.begin());
     PhaseScope scope(context_.watch, Phase::kCommunicate);
     for (const Rank worker : context_.members)
-      send(context_.node, worker, Tag(Purpose::kControl, round, kPickPart),
+      send(context_.node, worker, round_tag(round, RoundPart::kPick),
            bytes_of(std::span<const uint32_t>(picked_)));
   }
 
@@ -79,7 +79,7 @@ class Scheduler {
     std::vector<double> told(plan_.parallel() + 2);
     for (const Rank worker : context_.members) {
       Handle handle = context_.node.endpoint().receive(
-          worker, Tag(Purpose::kControl, round, kChangePart), writable_bytes_of(std::span(told)));
+          worker, round_tag(round, RoundPart::kChange), writable_bytes_of(std::span(told)));
       const size_t count = finish(context_.node, handle) / sizeof(double);
       const Range own = part_of(coordinates_, context_.members.size(), static_cast<size_t>(worker));
       size_t next = 2;
@@ -94,7 +94,7 @@ class Scheduler {
   bool goes_on(uint64_t round) {
     double answer = 0;
     PhaseScope scope(context_.watch, Phase::kWait);
-    receive(context_.node, 0, Tag(Purpose::kControl, round, kGoOnPart),
+    receive(context_.node, 0, round_tag(round, RoundPart::kGoOn),
             writable_bytes_of(std::span<double>(&answer, 1)));
     return answer != 0;
   }

@@ -77,7 +77,7 @@ void CoordinateWorker::run() {
     if (context_.node.endpoint().rank() == 0) {
       const double goes_on = stop ? 0 : 1;
       send(context_.node, static_cast<Rank>(context_.members.size()),
-           Tag(Purpose::kControl, number, kGoOnPart),
+           round_tag(number, RoundPart::kGoOn),
            bytes_of(std::span<const double>(&goes_on, 1)));
     }
     if (stop) return;
@@ -87,7 +87,7 @@ void CoordinateWorker::run() {
 void CoordinateWorker::receive_picks(uint64_t round) {
   PhaseScope scope(context_.watch, Phase::kWait);
   receive(context_.node, static_cast<Rank>(context_.members.size()),
-          Tag(Purpose::kControl, round, kPickPart), writable_bytes_of(std::span(picked_)));
+          round_tag(round, RoundPart::kPick), writable_bytes_of(std::span(picked_)));
 }
 
 // All of a round start from the same residual.
@@ -133,7 +133,7 @@ void CoordinateWorker::sum_changes(uint64_t round) {
   if (change_sum_) {
     change_sum_->start(
         exact ? writable_bytes_of(std::span(exact_change_)) : writable_bytes_of(std::span(change_)),
-        Tag(Purpose::kGradient, round));
+        Tag(Purpose::kGradient, Tag::wrapped(round)));
     change_sum_->finish();
   }
   PhaseScope scope(context_.watch, Phase::kAggregate);
@@ -153,7 +153,7 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
   told.insert(told.end(), deltas_.begin(), deltas_.end());
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   send(context_.node, static_cast<Rank>(context_.members.size()),
-       Tag(Purpose::kControl, round, kChangePart), bytes_of(std::span<const double>(told)));
+       round_tag(round, RoundPart::kChange), bytes_of(std::span<const double>(told)));
   if (has_diverged(told[0], told[1]))
     throw DivergedError(
         fmt::format("the objective is {} at round {}, from {} at first: coordinates that belong "
@@ -192,7 +192,8 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
     }
   }
   if (gather_) {
-    gather_->start(writable_bytes_of(std::span(gathered_)), Tag(Purpose::kParameters, rounds));
+    gather_->start(writable_bytes_of(std::span(gathered_)),
+                   Tag(Purpose::kParameters, Tag::wrapped(rounds)));
     gather_->finish();
   }
   if (!arithmetic()) return {};
@@ -208,8 +209,8 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
 bool CoordinateWorker::measure(int64_t rounds) {
   const auto number = static_cast<uint64_t>(rounds);
   const Optimality found = exchange_weights(number);
-  const Quality quality = evaluate_together(context_, context_.data.splits.validation,
-                                            Tag(Purpose::kEvaluation, number, kValidationPart));
+  const Tag tag(Purpose::kEvaluation, Tag::wrapped(number), EvaluationPart::kValidation);
+  const Quality quality = evaluate_together(context_, context_.data.splits.validation, tag);
   Recorder& recorder = context_.recorder;
   recorder.evaluation(
       {.step = rounds,
