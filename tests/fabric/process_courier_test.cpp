@@ -6,7 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "fabric/process/courier_parts.h"
+#include "fabric/process/courier.h"
+#include "fabric/process/courier_protocol.h"
 #include "fabric/process/transport.h"
 #include "fabric/process/ucx_request.h"
 

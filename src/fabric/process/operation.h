@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "core/error.h"
@@ -46,6 +47,9 @@ struct Operation {
 
   bool pending() const { return phase != Phase::kEnded; }
 };
+
+// How an operation ends, for those who only carry its bytes.
+using EndOperation = std::function<void(Operation&, State, size_t)>;
 
 class OperationTable {
  public:
