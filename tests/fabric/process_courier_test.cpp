@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
+#include <vector>
 
 #include "fabric/process/courier.h"
 #include "fabric/process/courier_protocol.h"
-#include "fabric/process/transport.h"
 #include "fabric/process/ucx_request.h"
 
 namespace tutti::process {
@@ -60,18 +59,12 @@ class PulledByACourier : public testing::Test {
 
   static constexpr size_t kRoom = size_t{130} << 10;
   UcxContext context_{"lo"};
-  Board board_{2};
-  Neighbourhood neighbourhood_{{0, 1}, "lo"};
-  Transport transport_{board_, 0, neighbourhood_, [](Rank, const std::string&) {},
-                       [](int, bool) {}};
-  Channel ours_{context_, transport_, 1, 0};
-  Channel theirs_{context_, transport_, 0, 0};
+  Channel ours_{context_, 1, 0};
+  Channel theirs_{context_, 0, 0};
   std::vector<std::byte> buffer_ = std::vector<std::byte>(size_t{512} << 10, std::byte{0xee});
   Operation operation_;
-  std::optional<State> ended_;
   int matched_again_ = 0;
-  Courier courier_{[this](Operation&, State state, size_t) { ended_ = state; },
-                   [this](Operation&) { ++matched_again_; }};
+  Courier courier_{[this](Operation&) { ++matched_again_; }};
 };
 
 TEST_F(PulledByACourier, TakesWhatWasAnnounced) {
@@ -80,8 +73,8 @@ TEST_F(PulledByACourier, TakesWhatWasAnnounced) {
   send(kSizeTag, &announced, sizeof announced);
   send(kPieceTag, piece.data(), kPieceBytes);
   send(kPieceTag, piece.data(), kRoom - kPieceBytes);
-  ASSERT_TRUE(progress_until([&] { return ended_.has_value(); }));
-  EXPECT_EQ(*ended_, State::kDone);
+  ASSERT_TRUE(progress_until([&] { return !operation_.pending(); }));
+  EXPECT_EQ(operation_.result.state, State::kDone);
   EXPECT_EQ(buffer_[kRoom - 1], std::byte{1});
   EXPECT_TRUE(untouched(kRoom));
 }
@@ -92,16 +85,16 @@ TEST_F(PulledByACourier, TakesNotMoreThanWasAnnounced) {
   send(kSizeTag, &announced, sizeof announced);
   send(kPieceTag, piece.data(), kPieceBytes);
   send(kPieceTag, piece.data(), kPieceBytes);
-  ASSERT_TRUE(progress_until([&] { return ended_.has_value(); })) << "it waits for its deadline";
-  EXPECT_EQ(*ended_, State::kTruncated);
+  ASSERT_TRUE(progress_until([&] { return !operation_.pending(); })) << "it waits for its deadline";
+  EXPECT_EQ(operation_.result.state, State::kTruncated);
   EXPECT_TRUE(untouched(kRoom));
 }
 
 TEST_F(PulledByACourier, TakesNothingThatDoesNotFit) {
   const uint64_t announced = kRoom + 1;
   send(kSizeTag, &announced, sizeof announced);
-  ASSERT_TRUE(progress_until([&] { return ended_.has_value(); }));
-  EXPECT_EQ(*ended_, State::kTruncated);
+  ASSERT_TRUE(progress_until([&] { return !operation_.pending(); }));
+  EXPECT_EQ(operation_.result.state, State::kTruncated);
   EXPECT_TRUE(untouched(0));
 }
 
@@ -109,7 +102,7 @@ TEST_F(PulledByACourier, TakesHalfASizeForNone) {
   const uint32_t announced = kRoom;
   send(kSizeTag, &announced, sizeof announced);
   ASSERT_TRUE(progress_until([&] { return matched_again_ > 0; }));
-  EXPECT_FALSE(ended_);
+  EXPECT_TRUE(operation_.pending());
   EXPECT_TRUE(untouched(0));
 }
 

@@ -76,8 +76,8 @@ UcxContext::UcxContext(const std::string& interface) {
 
 UcxContext::~UcxContext() { ucp_cleanup(context_); }
 
-Channel::Channel(const UcxContext& context, Transport& owner, Rank peer, uint32_t incarnation)
-    : owner_(owner), peer_(peer), incarnation_(incarnation) {
+Channel::Channel(const UcxContext& context, Rank peer, uint32_t incarnation)
+    : peer_(peer), incarnation_(incarnation) {
   // A segment exists for a few microseconds before it is marked for removal. The launcher sweeps
   // after a node that dies there; a node must not die there because its launcher did.
   const OutliveLauncher guard;

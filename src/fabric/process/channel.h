@@ -19,8 +19,6 @@
 
 namespace tutti::process {
 
-class Transport;
-
 class UcxContext {
  public:
   // Shared memory, for nodes of one host; or TCP over a network interface, and no other.
@@ -42,12 +40,11 @@ inline constexpr uint64_t kPushFlag = uint64_t{1} << 62;  // and no notice: see 
 
 class Channel {
  public:
-  Channel(const UcxContext& context, Transport& owner, Rank peer, uint32_t incarnation);
+  Channel(const UcxContext& context, Rank peer, uint32_t incarnation);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  Transport& owner() const { return owner_; }  // for UCX's callbacks
   Rank peer() const { return peer_; }
   uint32_t incarnation() const { return incarnation_; }
   ucp_worker_h worker() const { return worker_; }
@@ -81,7 +78,6 @@ class Channel {
   void abandon() { abandoned_ = true; }
 
  private:
-  Transport& owner_;
   Rank peer_;
   uint32_t incarnation_;
   ucp_worker_h worker_ = nullptr;

@@ -7,12 +7,8 @@
 
 namespace tutti::process {
 
-Courier::Courier(EndOperation end, MatchAgain match_again)
-    : end_(std::move(end)),
-      handshake_(words_),
-      pushed_(end_),
-      deliveries_(words_, end_),
-      hauls_(words_, end_, std::move(match_again)) {}
+Courier::Courier(MatchAgain match_again)
+    : handshake_(words_), deliveries_(words_), hauls_(words_, std::move(match_again)) {}
 
 void Courier::open(Channel& channel) {
   ears_.push_back({this, &channel, 0});

@@ -33,7 +33,7 @@ namespace tutti::process {
 class Courier {
  public:
   using MatchAgain = Hauls::MatchAgain;
-  Courier(EndOperation end, MatchAgain match_again);
+  explicit Courier(MatchAgain match_again);
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
@@ -82,7 +82,6 @@ class Courier {
   static void on_request(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                          void* ear);
 
-  EndOperation end_;
   Words words_;
   Handshake handshake_;
   PushedMessages pushed_;

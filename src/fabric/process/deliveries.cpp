@@ -33,7 +33,7 @@ struct Deliveries::Piece {
   Loan loan;
 };
 
-Deliveries::Deliveries(Words& words, const EndOperation& end) : words_(words), end_(end) {}
+Deliveries::Deliveries(Words& words) : words_(words) {}
 
 Deliveries::~Deliveries() = default;
 
@@ -114,7 +114,7 @@ void Deliveries::progress() {
     }
     Operation& operation = *delivery.operation;
     deliveries_.erase(deliveries_.begin() + static_cast<std::ptrdiff_t>(i));
-    end_(operation, State::kDone, operation.bytes);
+    operation.end(State::kDone, operation.bytes);
   }
 }
 
@@ -129,7 +129,7 @@ bool Deliveries::withdraw(Operation& operation) {
                     (delivery.stopped || delivery.moved == operation.bytes);
   if (delivery.claimed && !delivery.broken && !sent) send_piece(delivery, 0);
   drop(delivery);
-  if (sent) end_(operation, State::kDone, operation.bytes);
+  if (sent) operation.end(State::kDone, operation.bytes);
   return !sent;
 }
 

@@ -15,7 +15,7 @@ namespace tutti::process {
 
 class Deliveries {
  public:
-  Deliveries(Words& words, const EndOperation& end);
+  explicit Deliveries(Words& words);
   ~Deliveries();
 
   void offer(Operation& operation, Channel& channel);  // names it by operation.notice
@@ -38,7 +38,6 @@ class Deliveries {
   static void on_piece_sent(void* request, ucs_status_t status, void* piece);
 
   Words& words_;
-  const EndOperation& end_;
   std::vector<std::unique_ptr<Delivery>> deliveries_;
   size_t finished_ = 0;  // whose last piece has gone
   uint64_t serial_ = 0;

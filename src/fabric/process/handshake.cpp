@@ -45,12 +45,9 @@ void Handshake::greet(Channel& channel) {
   channel.connect(known->address);
   waiting_.erase(known);
   if (!channel.connected()) return;
-  const ucp_request_param_t param = send_param(on_greeting_sent, nullptr);
-  ucp_tag_send_nbx(channel.endpoint(), nullptr, 0, kGreetingTag, &param);
+  send_notice(channel.endpoint(), kGreetingTag);
   words_.say_kept();
 }
-
-void Handshake::on_greeting_sent(void* request, ucs_status_t, void*) { ucp_request_free(request); }
 
 void Handshake::forget(const Channel& channel) {
   std::erase_if(waiting_, [&](const Address& known) { return known.channel == &channel; });

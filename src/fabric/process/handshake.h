@@ -35,7 +35,6 @@ class Handshake {
   void greet(Channel& channel);
   static void on_greeting(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
                           void* listener);
-  static void on_greeting_sent(void* request, ucs_status_t status, void* unused);
 
   Words& words_;
   std::deque<Listener> listeners_;  // addresses stay: UCX keeps them

@@ -24,8 +24,8 @@ struct Hauls::Haul {
   ucs_status_t status = UCS_OK;
 };
 
-Hauls::Hauls(Words& words, const EndOperation& end, MatchAgain match_again)
-    : words_(words), end_(end), match_again_(std::move(match_again)) {}
+Hauls::Hauls(Words& words, MatchAgain match_again)
+    : words_(words), match_again_(std::move(match_again)) {}
 
 Hauls::~Hauls() = default;
 
@@ -71,7 +71,7 @@ bool Hauls::take(Haul& haul) {
   Operation* operation = haul.operation;
   if (haul.status == UCS_ERR_MESSAGE_TRUNCATED) {
     // More than it had announced: who sends that speaks another language, and will not stop.
-    if (operation) end_(*operation, State::kTruncated, haul.moved + haul.came);
+    if (operation) operation->end(State::kTruncated, haul.moved + haul.came);
     return true;
   }
   if (haul.status != UCS_OK) return false;  // the launcher will say that its sender is lost
@@ -82,7 +82,7 @@ bool Hauls::take(Haul& haul) {
       return true;
     }
     if (haul.size > haul.room) {
-      if (operation) end_(*operation, State::kTruncated, haul.size);
+      if (operation) operation->end(State::kTruncated, haul.size);
       return true;
     }
     expect(haul);
@@ -95,7 +95,7 @@ bool Hauls::take(Haul& haul) {
   if (operation) std::memcpy(operation->data + haul.moved, haul.piece.data(), haul.came);
   haul.moved += haul.came;
   if (haul.moved >= haul.size) {
-    if (operation) end_(*operation, State::kDone, haul.size);
+    if (operation) operation->end(State::kDone, haul.size);
     return true;
   }
   expect(haul);

@@ -1,8 +1,8 @@
-// Large messages from other hosts: asked for when a receive has met their notice, and received piece
-// by piece. courier.h has the protocol.
+// Large messages from other hosts: asked for when a receive has met their notice, and received
+// piece by piece. courier.h has the protocol.
 //
-// Pieces go to memory of our own first: the buffer of a receive is then free at any moment, whatever
-// is under way to it.
+// Pieces go to memory of our own first: the buffer of a receive is then free at any moment,
+// whatever is under way to it.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Hauls {
  public:
   // What becomes of a receive whose message was called back.
   using MatchAgain = std::function<void(Operation&)>;
-  Hauls(Words& words, const EndOperation& end, MatchAgain match_again);
+  Hauls(Words& words, MatchAgain match_again);
   ~Hauls();
 
   void pull(Operation& operation, Channel& channel);  // a receive that met a notice
@@ -38,7 +38,6 @@ class Hauls {
                          void* haul);
 
   Words& words_;
-  const EndOperation& end_;
   MatchAgain match_again_;
   std::vector<std::unique_ptr<Haul>> hauls_;
   std::vector<Haul*> arrived_;

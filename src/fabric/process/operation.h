@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <vector>
 
 #include "core/error.h"
@@ -46,10 +45,11 @@ struct Operation {
   uint32_t generation = 0;
 
   bool pending() const { return phase != Phase::kEnded; }
+  void end(State state, size_t moved_bytes) {
+    result = {state, source != kAnyRank ? source : peer, tag, moved_bytes};
+    phase = Phase::kEnded;
+  }
 };
-
-// How an operation ends, for those who only carry its bytes.
-using EndOperation = std::function<void(Operation&, State, size_t)>;
 
 class OperationTable {
  public:

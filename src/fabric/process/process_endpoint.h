@@ -27,9 +27,9 @@ class ProcessEndpoint : public Endpoint {
   Window* open_window(size_t bytes, double timeout_s) override;
   size_t piece_bytes(Rank peer) const override { return reactor_.transport().piece_bytes(peer); }
   size_t block_bytes(Rank peer) const override { return reactor_.transport().block_bytes(peer); }
-  Traffic traffic() const override { return reactor_.transport().traffic(); }
+  Traffic traffic() const override { return reactor_.transport().sends().traffic(); }
   std::vector<uint64_t> bytes_by_peer() const override {
-    return reactor_.transport().bytes_by_peer();
+    return reactor_.transport().sends().bytes_by_peer();
   }
 
  private:

@@ -44,7 +44,7 @@ bool PushedMessages::push(Operation& operation, Channel& channel) {
   if (UCS_PTR_IS_ERR(request)) return false;
   channel.add_pushed(static_cast<int64_t>(operation.bytes));
   if (request == nullptr)
-    end_(operation, State::kDone, operation.bytes);
+    operation.end(State::kDone, operation.bytes);
   else
     parcels_.push_back(parcel.release());
   return true;
@@ -54,7 +54,7 @@ void PushedMessages::on_pushed(void* request, ucs_status_t, void* user_data) {
   const std::unique_ptr<Parcel> parcel(static_cast<Parcel*>(user_data));
   std::erase(parcel->owner->parcels_, parcel.get());
   if (Operation* operation = parcel->operation)
-    parcel->owner->end_(*operation, State::kDone, operation->bytes);
+    operation->end(State::kDone, operation->bytes);
   ucp_request_free(request);
 }
 
@@ -62,7 +62,7 @@ bool PushedMessages::withdraw(Operation& operation) {
   for (Parcel* parcel : parcels_)
     if (parcel->operation == &operation) {
       parcel->operation = nullptr;
-      end_(operation, State::kDone, operation.bytes);
+      operation.end(State::kDone, operation.bytes);
       return true;
     }
   return false;

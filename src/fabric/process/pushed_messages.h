@@ -12,8 +12,6 @@ namespace tutti::process {
 
 class PushedMessages {
  public:
-  explicit PushedMessages(const EndOperation& end) : end_(end) {}
-
   // A send that should be pushed when what was pushed before has gone: let it wait until then.
   bool must_wait(size_t bytes, const Channel& channel) const;
   // False: it is too large, or the receiver has too many that no receive has met.
@@ -28,7 +26,6 @@ class PushedMessages {
   static bool may_push(size_t bytes, const Channel& channel);
   static void on_pushed(void* request, ucs_status_t status, void* parcel);
 
-  const EndOperation& end_;
   std::vector<Parcel*> parcels_;  // UCX's callback deletes them
 };
 

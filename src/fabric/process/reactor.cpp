@@ -92,8 +92,7 @@ void Reactor::get_ready(double timeout_s) {
   if (nodes <= kDialAllNodes && incarnation_ == 0) {
     const auto connected = [&] {
       for (Rank rank = 0; rank < nodes; ++rank)
-        if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank))
-          return false;
+        if (transport_->connections().lacks(rank)) return false;
       return true;
     };
     if (!until(connected, timeout_s))
@@ -107,8 +106,8 @@ void Reactor::get_ready(double timeout_s) {
 std::string Reactor::unconnected() const {
   std::string ranks;
   for (Rank rank = 0; rank < board_.nodes(); ++rank)
-    if (rank != rank_ && membership_->known(rank).alive && !transport_->connected(rank)) {
-      const std::string why = transport_->why_unconnected(rank);
+    if (transport_->connections().lacks(rank)) {
+      const std::string why = transport_->connections().why_unconnected(rank);
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
       if (!why.empty()) ranks += " (" + why + ")";
     }

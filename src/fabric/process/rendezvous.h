@@ -21,6 +21,10 @@
 
 namespace tutti::process {
 
+// Pieces of what UCX has to send. Two under way fill the receive queue, and no more: that is what a
+// cancel has to copy.
+inline constexpr size_t kLargePieceBytes = 8 * kEagerBytes;
+
 class Rendezvous {
  public:
   Rendezvous(Board& board, Rank rank);

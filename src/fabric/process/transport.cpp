@@ -1,175 +1,138 @@
-// Channels, loss and progress. The life of a single message is in transport_messages.cpp.
 #include "fabric/process/transport.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "core/error.h"
 
 namespace tutti::process {
 
-Transport::Transport(Board& board, Rank rank, const Neighbourhood& neighbourhood, Announce announce,
-                     Watch watch)
-    : board_(board),
-      rank_(rank),
-      neighbourhood_(neighbourhood),
-      announce_(std::move(announce)),
-      watch_(std::move(watch)),
+Transport::Transport(Board& board, Rank rank, const Neighbourhood& neighbourhood,
+                     Connections::Announce announce, Connections::Watch watch)
+    : rank_(rank),
       rendezvous_(board, rank),
-      courier_(
-          [this](Operation& operation, State state, size_t bytes) { end(operation, state, bytes); },
-          [this](Operation& operation) { match_again(operation); }),
-      peers_(static_cast<size_t>(board.nodes())) {}
-
-const UcxContext& Transport::context_for(Rank rank) {
-  std::unique_ptr<UcxContext>& context = near(rank) ? shared_memory_ : network_;
-  if (!context) context = std::make_unique<UcxContext>(near(rank) ? "" : neighbourhood_.interface);
-  return *context;
-}
+      receives_(connections_, envelopes_, operations_, courier_, fetches_),
+      envelopes_(receives_),
+      courier_([this](Operation& operation) { receives_.match_again(operation); }),
+      offers_(rendezvous_, envelopes_),
+      fetches_(rendezvous_, connections_, envelopes_, courier_,
+               [this](Operation& operation) { receives_.match_again(operation); }),
+      sends_(connections_, envelopes_, offers_, courier_, board.nodes()),
+      connections_(rank, board.nodes(), neighbourhood, std::move(announce), std::move(watch)) {}
 
 void Transport::dial(Rank rank) {
-  Peer& other = peer(rank);
-  if (other.channel || !other.alive) return;
-  other.channel = std::make_unique<Channel>(context_for(rank), *this, rank, other.incarnation);
-  channels_.push_back(other.channel.get());
-  watch_(other.channel->event_fd(), true);
-  if (near(rank))
-    expect_pulls(*other.channel);
+  if (connections_.channel(rank) || !connections_.alive(rank)) return;
+  Channel& channel = connections_.open(rank);
+  if (connections_.near(rank))
+    offers_.listen(channel);
   else
-    courier_.open(*other.channel);
+    courier_.open(channel);
   if (rank == rank_)
-    connect(rank, other.channel->address());
+    connect(rank, channel.address());
   else
-    announce_(rank, other.channel->address());
+    connections_.announce(rank);
 }
 
 void Transport::connect(Rank rank, const std::string& address) {
-  Channel& channel = *peer(rank).channel;
-  if (near(rank))
+  Channel& channel = *connections_.channel(rank);
+  if (connections_.near(rank))
     channel.connect(address);
   else
     courier_.connect(channel, address, rank_ <= rank);
 }
 
 void Transport::on_address(Rank rank, uint32_t incarnation, const std::string& address) {
-  Peer& other = peer(rank);
-  if (!other.alive || other.incarnation != incarnation) return;
+  if (!connections_.alive(rank) || connections_.incarnation(rank) != incarnation) return;
   dial(rank);
-  if (!other.channel->connected()) connect(rank, address);
-  flush_queues();
-}
-
-bool Transport::connected(Rank rank) const {
-  const Peer& other = peers_[static_cast<size_t>(rank)];
-  return other.channel && other.channel->connected() && (near(rank) || other.channel->greeted());
-}
-
-std::string Transport::why_unconnected(Rank rank) const {
-  const Peer& other = peers_[static_cast<size_t>(rank)];
-  return other.channel ? other.channel->failure() : "";
-}
-
-// From now on nobody arms its event fd, which would keep a sleeper awake.
-void Transport::stop_progress(Channel& channel) {
-  if (std::erase(channels_, &channel) != 0) watch_(channel.event_fd(), false);
+  if (!connections_.channel(rank)->connected()) connect(rank, address);
+  sends_.flush();
 }
 
 void Transport::lose(Rank rank) {
-  Peer& other = peer(rank);
-  other.alive = false;
-  Channel* channel = other.channel.get();
-  if (channel) {
-    // What has arrived counts as arrived: UCX matches it with the receives that wait for it.
-    channel->close();
-    stop_progress(*channel);
+  if (Channel* channel = connections_.lose(rank)) {
     courier_.settle();
-    settle_claims();
-    match_deferred(*channel);
-    settle_claims();
+    fetches_.settle();
+    receives_.match(*channel);
+    fetches_.settle();
     courier_.forget(*channel);
-    forget_strays(*channel, false);
+    receives_.forget_strays(*channel, false);
+    offers_.forget(*channel);
   }
-  check_offers();
+  offers_.check();
   operations_.for_each_pending([&](Operation& operation) {
-    if (operation.peer == rank || operation.source == rank) end_by_loss(operation);
+    if (operation.peer != rank && operation.source != rank) return;
+    operation.sending ? sends_.end_by_loss(operation) : receives_.end_by_loss(operation);
   });
-  queued_ -= other.queue.size();
-  other.queue.clear();
-  std::erase_if(pulls_, [&](const Pull& pull) { return pull.channel == channel; });
-}
-
-void Transport::end_by_loss(Operation& operation) {
-  if (!operation.sending) take_back(operation);
-  if (operation.envelope) {
-    // Half arrived, or half sent. The channel makes no progress any more, so its buffer is free.
-    operation.envelope->channel->abandon();
-    unseal(*operation.envelope);
-  }
-  if (operation.phase == Phase::kOffered && near(operation.peer)) {
-    free_offer(operation);
-    std::erase(offered_, &operation);
-  }
-  std::erase(deferred_, &operation);
-  if (operation.peer == kAnyRank) {  // somebody else may still send what it waits for
-    operation.source = kAnyRank;
-    operation.phase = Phase::kDeferred;
-    deferred_.push_front(&operation);
-    return;
-  }
-  end(operation, State::kPeerLost, 0);
+  sends_.forget(rank);
 }
 
 void Transport::join(Rank rank, uint32_t incarnation) {
-  Peer& other = peer(rank);
-  if (other.channel) {
-    forget_strays(*other.channel, true);
-    retired_.push_back(std::move(other.channel));
+  if (const Channel* before = connections_.channel(rank)) receives_.forget_strays(*before, true);
+  connections_.join(rank, incarnation);
+}
+
+Operation& Transport::begin(bool sending, Rank peer, Tag tag, const std::byte* data, size_t bytes) {
+  Operation& operation = operations_.take();
+  operation.serial = ++serial_;
+  operation.sending = sending;
+  operation.peer = peer;
+  operation.tag = tag;
+  operation.data = const_cast<std::byte*>(data);  // written to only if it is a receive's
+  operation.bytes = bytes;
+  return operation;
+}
+
+Operation& Transport::send(Rank to, Tag tag, std::span<const std::byte> data) {
+  Operation& operation = begin(true, to, tag, data.data(), data.size());
+  if (!connections_.alive(to)) {
+    operation.end(State::kPeerLost, 0);
+    return operation;
   }
-  other.alive = true;
-  other.incarnation = incarnation;
+  sends_.count(to, data.size());
+  if (!connections_.channel(to)) dial(to);
+  sends_.begin(operation);
+  return operation;
+}
+
+Operation& Transport::receive(Rank from, Tag tag, std::span<std::byte> buffer) {
+  Operation& operation = begin(false, from, tag, buffer.data(), buffer.size());
+  if (receives_.defers(operation)) {
+    receives_.defer(operation);
+  } else if (!connections_.alive(from)) {
+    receives_.take_from_lost(operation);
+  } else {
+    if (!connections_.channel(from)) dial(from);
+    receives_.post(operation, *connections_.channel(from));
+  }
+  fetches_.settle();
+  return operation;
+}
+
+void Transport::cancel(Operation& operation) {
+  operation.sending ? sends_.cancel(operation) : receives_.cancel(operation);
+  if (operation.pending()) operation.end(State::kCancelled, 0);
+}
+
+void Transport::cancel_all() {
+  operations_.for_each_pending([&](Operation& operation) { cancel(operation); });
 }
 
 void Transport::progress() {
-  for (size_t i = 0; i < channels_.size(); ++i) {
-    Channel& channel = *channels_[i];
-    if (channel.progress() != 0 && !deferred_.empty()) match_deferred(channel);
+  for (size_t i = 0; i < connections_.progressing().size(); ++i) {
+    Channel& channel = *connections_.progressing()[i];
+    if (channel.progress() != 0) receives_.match(channel);
   }
-  settle_claims();  // first what we ask for: it would wait behind what we are asked for
+  fetches_.settle();  // first what we ask for: it would wait behind what we are asked for
   if (courier_.busy()) {
     courier_.progress();
-    settle_claims();
+    fetches_.settle();
   }
-  if (std::exchange(rematch_, false))
-    for (Channel* channel : channels_) match_deferred(*channel);
-  if (!offered_.empty() && rendezvous_.any_taken()) check_offers();
-  if (!pulls_.empty()) serve_pulls();
-  if (queued_ != 0) flush_queues();
+  receives_.progress();
+  offers_.progress();
+  sends_.progress();
 }
 
 bool Transport::arm() {
   // What came while the last round answered something else raises no event any more.
-  if (courier_.busy() || !pulls_.empty() || !claims_.empty() || rematch_) return false;
-  return std::all_of(channels_.begin(), channels_.end(), [](Channel* c) { return c->arm(); });
-}
-
-void Transport::flush_queues() {
-  for (Peer& other : peers_) {
-    while (!other.queue.empty() && other.channel && other.channel->connected()) {
-      Operation& operation = *other.queue.front();
-      if (!transmit(operation)) break;
-      other.queue.pop_front();
-      --queued_;
-    }
-  }
-}
-
-void Transport::check_offers() {
-  std::erase_if(offered_, [&](Operation* operation) {
-    if (!rendezvous_.taken(*operation)) return false;
-    free_offer(*operation);
-    end(*operation, State::kDone, operation->bytes);
-    return true;
-  });
+  if (courier_.busy() || offers_.busy() || fetches_.busy() || receives_.busy()) return false;
+  return connections_.arm();
 }
 
 }  // namespace tutti::process

@@ -3,6 +3,8 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdint>
+
 namespace tutti::process {
 
 inline ucp_request_param_t receive_param(ucp_tag_recv_nbx_callback_t callback, void* user_data) {
@@ -21,6 +23,13 @@ inline ucp_request_param_t send_param(ucp_send_nbx_callback_t callback, void* us
   param.cb.send = callback;
   param.user_data = user_data;
   return param;
+}
+
+// Sends a message of no bytes, of which nothing more is heard here.
+inline void send_notice(ucp_ep_h endpoint, uint64_t tag) {
+  const ucp_request_param_t param =
+      send_param([](void* request, ucs_status_t, void*) { ucp_request_free(request); }, nullptr);
+  ucp_tag_send_nbx(endpoint, nullptr, 0, tag, &param);
 }
 
 }  // namespace tutti::process
