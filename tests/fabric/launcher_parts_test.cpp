@@ -1,4 +1,4 @@
-// The parts of the launcher, each without a process: what nodes hear and may say, and who is silent.
+// The parts of the launcher, each without a process: what nodes hear and may say, who is silent.
 #include <gtest/gtest.h>
 
 #include <memory>
