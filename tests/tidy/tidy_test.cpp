@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/tidy/class_rules.h"
+#include "tests/tidy/classes.h"
 #include "tests/tidy/rules.h"
 
 namespace tutti::tidy {
@@ -117,6 +119,110 @@ TEST(TidyRules, FindWhatTheyLookFor) {
     EXPECT_EQ(check(example.rule, example.good).size(), 0u)
         << example.rule << ": " << example.good.text;
   }
+}
+
+TEST(Tidy, ClassesHaveOneJob) {
+  for (const std::string& finding : check_class_sizes(repository(), large_classes()))
+    ADD_FAILURE() << finding;
+}
+
+TEST(Tidy, ClassesAreInOneFile) {
+  for (const std::string& finding : check_one_file_per_class(repository(), spread_classes()))
+    ADD_FAILURE() << finding;
+}
+
+TEST(TidyRules, CountFunctionsAndMembersOfClasses) {
+  const std::vector<ClassSize> found = classes_in(R"(// class NotThis { int a_; };
+struct Plain { int a = 0, b; };
+enum class Word { kOne, kTwo };
+class Forward;
+template <class T>
+class Many final : public Base<T>, private Other {
+ public:
+  explicit Many(T t) : t_{t}, more_(f(";{")) {}
+  Many(const Many&) = delete;
+  ~Many() override;
+  int one_line() const { return 1; }
+  void declared(std::map<int, int> m = {{1, 2}});
+  T operator()(int x) const;
+  template <class F>
+  void longer(F f) {
+    if (f()) { g(); }
+  }
+  void inherited() override {
+    g();
+  }
+  static int made();
+
+ private:
+  struct Inner {
+    int x;
+    void f();
+  };
+  friend class Another;
+  using Handler = std::function<void(int)>;
+  static constexpr int kMost = 1 << 3;
+  std::function<void(int, int)> call_;
+  T t_{};
+  int more_ = (1, 2), last_ = 1'000;
+  std::map<int, std::pair<int, int>> map_{{1, {2, 3}}};
+};
+)");
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].name, "Plain");
+  EXPECT_EQ(found[0].line, 2u);
+  EXPECT_EQ(found[0].members, 2u);
+  EXPECT_FALSE(found[0].has_hidden_state);
+  EXPECT_EQ(found[1].name, "Many");
+  EXPECT_EQ(found[1].line, 6u);
+  EXPECT_EQ(found[1].functions, 4u);  // declared, operator(), longer, made
+  EXPECT_EQ(found[1].members, 5u);
+  EXPECT_TRUE(found[1].has_hidden_state);
+  EXPECT_EQ(found[2].name, "Inner");
+  EXPECT_EQ(found[2].functions, 1u);
+}
+
+// A class of so many functions and members.
+SourceFile class_of(size_t functions, size_t members, const char* access = " private:\n") {
+  std::string text = "class Large {\n public:\n";
+  for (size_t i = 0; i < functions; ++i) text += "  void f" + std::to_string(i) + "();\n";
+  text += access;
+  for (size_t i = 0; i < members; ++i) text += "  int m" + std::to_string(i) + "_ = 0;\n";
+  return {"src/core/large.h", text + "};\n"};
+}
+
+TEST(TidyRules, FindLargeClasses) {
+  const auto found = [](const SourceFile& file, const std::vector<LargeClass>& list = {}) {
+    return check_class_sizes({file}, list).size();
+  };
+  EXPECT_EQ(found(class_of(kMostFunctions, kMostMembers)), 0u);
+  EXPECT_EQ(found(class_of(kMostFunctions + 1, 1)), 1u);
+  EXPECT_EQ(found(class_of(1, kMostMembers + 1)), 1u);
+  EXPECT_EQ(found(class_of(1, kMostMembers + 1, " protected:\n")), 1u);
+  EXPECT_EQ(found(class_of(kMostFunctions + 1, kMostMembers + 1, "")), 0u) << "a record";
+  const std::vector<LargeClass> list = {{"src/core/large.h", "Large", 21, 16, "why"}};
+  EXPECT_EQ(found(class_of(21, 16), list), 0u);
+  EXPECT_EQ(found(class_of(22, 16), list), 1u) << "it may not grow";
+  EXPECT_EQ(found(class_of(21, 15), list), 1u) << "the list says so when it shrinks";
+  EXPECT_EQ(found(class_of(1, 1), list), 1u) << "it is not too large any more";
+}
+
+TEST(TidyRules, FindClassesOfSeveralFiles) {
+  const SourceFile header{"src/core/a.h",
+                          "namespace tutti {\nclass A {\n  void f(), g();\n};\n}\n"};
+  const SourceFile first{"src/core/a.cpp", "namespace tutti {\nA::A() {}\nint A::f() {\n}\n}\n"};
+  const SourceFile second{"src/core/a_more.cpp",
+                          "namespace tutti {\nstd::vector<B> A::g(int x) {\n}\n}\n"};
+  const SourceFile other{"src/data/a.cpp", "namespace tutti::data {\nvoid A::g() {\n}\n}\n"};
+  const SourceFile user{"src/core/b.cpp", "namespace tutti {\nvoid b() {\n  A::g();\n}\n}\n"};
+  EXPECT_EQ(check_one_file_per_class({header, first, other, user}, {}).size(), 0u);
+  const Findings findings = check_one_file_per_class({header, first, second}, {});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0],
+            "tutti::A is one class in src/core/a.cpp and src/core/a_more.cpp: split the concept, "
+            "not the file");
+  EXPECT_EQ(check_one_file_per_class({header, first, second}, {{"tutti::A", "why"}}).size(), 0u);
+  EXPECT_EQ(check_one_file_per_class({header, first}, {{"tutti::A", "why"}}).size(), 1u);
 }
 
 TEST(TidyRules, SayWhere) {
