@@ -27,7 +27,7 @@ RowWorker::RowWorker(Context& context, const Config& config)
       model_(dynamic_cast<SparseModel*>(&context.model)),
       parcels_(links_.size()) {
   TUTTI_CHECK(model_ || context.node.clock().cost_only());
-  always_ = Request::kHeaderOnly;
+  terms_.want_headers_alone();
 }
 
 // Those of its part of the batch; in lanes, of its lanes, which are cut elsewhere.
@@ -53,17 +53,15 @@ void RowWorker::touch(std::span<const uint32_t> samples) {
 void RowWorker::compute(const Hand& hand) {
   context_.node.clock().begin_step();
   const LocalWorker::Place place = place_of(hand);
-  accrued_hand_ = hand;
-  accrued_steps_ = 1;
-  accrued_samples_ = local_.samples_in(place);
+  accrued_.begin(hand, local_.samples_in(place));
   touch(samples_at(place));
-  pull_rows(0, collects_ ? coordinator().reply().version : 0);
+  pull_rows(0, terms_.collects() ? coordinator().reply().version : 0);
   for (Link& link : links_) use(link);
-  began_ = true;
+  terms_.begin();
   const LocalWorker::Result result = gradient(place, number_of(hand));
   push_rows();
-  accrued_steps_ = 0;
-  note_step(result, timetable_.rate(hand));
+  accrued_.clear();
+  rows_.note(result, timetable_.rate(hand));
 }
 
 void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int64_t snapshot) {
@@ -71,7 +69,7 @@ void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int6
   Link& link = links_[server];
   Request request;
   request.flags = Request::kPull | Request::kRows | flags;
-  request.bound = std::min(bound_, kMostBound);
+  request.bound = terms_.bound();
   request.wanted = wanted;
   request.share.id = snapshot;
   request.keys = static_cast<int32_t>(parcel.keys.size());
@@ -94,7 +92,7 @@ void RowWorker::pull_rows(uint32_t flags, int64_t wanted, int64_t snapshot) {
 
 void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t wanted,
                              int64_t snapshot) {
-  for (Link& link : links_) link.finish_sending();
+  links_.finish_sending();
   split_keys(keys_, parcels_.size(), positions_);
   for (size_t server = 0; server < parcels_.size(); ++server) {
     Parcel& parcel = parcels_[server];
@@ -103,9 +101,9 @@ void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t want
     parcel.pulled.resize(parcel.keys.size() * width_);
     ask_for_rows(server, flags, wanted, snapshot);
   }
-  await_replies();
+  links_.await();
   // Servers close steps one after the other: none may be behind the one that decides.
-  while (collects_ && snapshot == 0) {
+  while (terms_.collects() && snapshot == 0) {
     const int64_t version = coordinator().reply().version;
     bool all = true;
     for (size_t server = 0; server < parcels_.size(); ++server) {
@@ -114,7 +112,7 @@ void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t want
       all = false;
     }
     if (all) break;
-    await_replies();
+    links_.await();
   }
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   for (size_t server = 0; server < parcels_.size(); ++server) {
@@ -202,8 +200,8 @@ void RowWorker::push_rows() {
       else
         std::copy_n(model_->gradients().data() + begin, width_, parcel.pushed.data() + i * width_);
     }
-    Request request = pull_request(link, Request::kPush);
-    if (&link == &coordinator()) request.occupancy = occupancy();
+    Request request = push_request(link, 0);
+    if (&link == &coordinator()) request.occupancy = occupancy_.measure();
     request.keys = static_cast<int32_t>(parcel.keys.size());
     link.request(request);
     link.send_keys(parcel.keys);
@@ -217,7 +215,7 @@ void RowWorker::push_rows() {
 void RowWorker::read_for(const EvaluationTask& task, uint32_t flags) {
   touch(samples_of_chunks(context_.data.splits.validation, task.begin, task.end));
   if (task.on_snapshot) return pull_rows(Request::kSnapshot, 0, task.id);
-  pull_rows(flags, collects_ ? coordinator().reply().version : 0);
+  pull_rows(flags, terms_.collects() ? coordinator().reply().version : 0);
 }
 
 // All rows of a small model, also those that were never touched: whoever has the model now may need

@@ -1,59 +1,51 @@
-// Parameters that arrive while the forward pass goes on: each layer waits for its own and for those
-// before it, as Model::Needed asks for them.
-//
-// When all replies are there the step before is closed everywhere, so nobody can need the
-// parameters before any more: what has arrived is taken over at once, the rest piece by piece.
-// With prefetch the next pull is asked for when the last piece is here, so that it finds the second
-// buffer free: at the latest when the backward pass begins.
-#include <utility>
+#include "strategies/parameter_server/late_pulls.h"
 
-#include "core/error.h"
-#include "strategies/parameter_server/worker.h"
+#include <utility>
 
 namespace tutti::parameter_server {
 
-void Worker::commit_late() {
-  late_pieces_ = 0;
+LatePulls::LatePulls(Context& context, ServerLinks& links, AccruedGradients& accrued,
+                     std::function<void()> ask)
+    : context_(context), links_(links), accrued_(accrued), ask_(std::move(ask)) {}
+
+void LatePulls::begin() {
+  pieces_ = 0;
   for (Link& link : links_) {
-    use(link);
     if (link.awaits()) {
       for (size_t i = 0; i < link.pieces().size(); ++i)
-        if (link.handles()[i + 1].pending()) ++late_pieces_;
+        if (link.handles()[i + 1].pending()) ++pieces_;
       continue;
     }
     if (!context_.node.clock().cost_only()) link.read(context_.model.parameters());
-    foresee_statistics(link.range());
-    late_copied_ += static_cast<double>(link.range().size());
+    accrued_.foresee_statistics(link.range());
+    copied_ += static_cast<double>(link.range().size());
   }
-  began_ = true;
-  local_.expect(late_pieces_ > 0 ? this : nullptr);
-  if (late_pieces_ == 0) await({0, 0});
 }
 
-void Worker::ask_ahead() {
-  ahead_ = late_pieces_ > 0;
-  if (!ahead_) ask(Request::kAhead);
+void LatePulls::ask_ahead() {
+  ahead_ = pending();
+  if (!ahead_) ask_();
 }
 
-bool Worker::has(Range range) {
-  if (late_pieces_ == 0) return true;
+bool LatePulls::has(Range range) {
+  if (!pending()) return true;
   for (Link& link : links_)
     for (size_t i = 0; i < link.pieces().size(); ++i)
       if (link.pieces()[i].begin < range.end && link.handles()[i + 1].pending()) return false;
   return true;
 }
 
-void Worker::take(Link& link, size_t piece, const Completion& completion) {
+void LatePulls::take(Link& link, size_t piece, const Completion& completion) {
   link.ended(piece + 1, completion);
-  --late_pieces_;
+  --pieces_;
   const Range range = link.pieces()[piece];
   if (!context_.node.clock().cost_only()) link.read(context_.model.parameters(), range);
-  foresee_statistics(range);
-  late_copied_ += static_cast<double>(range.size());
+  accrued_.foresee_statistics(range);
+  copied_ += static_cast<double>(range.size());
 }
 
-void Worker::take_arrived() {
-  if (late_pieces_ == 0) return;  // others are those of the next pull
+void LatePulls::take_arrived() {
+  if (!pending()) return;  // others are those of the next pull
   for (Link& link : links_)
     for (size_t i = 0; i < link.pieces().size(); ++i) {
       Handle& handle = link.handles()[i + 1];
@@ -62,11 +54,11 @@ void Worker::take_arrived() {
     }
 }
 
-void Worker::await(Range range) {
+void LatePulls::await(Range range) {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   take_arrived();
   for (Link& link : links_)
-    for (size_t i = 0; late_pieces_ > 0 && i < link.pieces().size(); ++i) {
+    for (size_t i = 0; pending() && i < link.pieces().size(); ++i) {
       Handle& handle = link.handles()[i + 1];
       if (link.pieces()[i].begin >= range.end || !handle.pending()) continue;
       scope.change(Phase::kWait);
@@ -76,7 +68,7 @@ void Worker::await(Range range) {
       take(link, i, completion);
     }
   // One copy each way of all that came: as much work as when they come together.
-  const double copied = std::exchange(late_copied_, 0);
+  const double copied = std::exchange(copied_, 0);
   if (copied > 0) context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * copied});
   if (ahead_) ask_ahead();
 }

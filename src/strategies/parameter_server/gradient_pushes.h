@@ -1,0 +1,34 @@
+// How gradients of a dense model reach the servers: piece by piece as the backward pass has them,
+// as a whole, or left in a window that a server shares; in deterministic runs as exact sums.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "collectives/exact_sum.h"
+#include "core/bytes.h"
+#include "strategies/parameter_server/server_links.h"
+
+namespace tutti::parameter_server {
+
+class GradientPushes {
+ public:
+  GradientPushes(Context& context, ServerLinks& links);
+
+  // Exact sums, which are pushed in the place of gradients; empty when those are.
+  std::span<ExactSum> sums() { return sums_.span(); }
+  // This range of the model's gradients is final.
+  void push_pieces(Range ready);
+  // Of a gradient as a whole, with the request that pushes it: `push` leaves it in a window where
+  // there is one, `send` never does.
+  void push(Link& link, Request request, std::span<const float> gradients);
+  void send(Link& link, const Request& request, std::span<const float> gradients);
+
+ private:
+  Context& context_;
+  ServerLinks& links_;
+  Buffer<ExactSum> sums_;                   // task.deterministic
+  std::vector<std::vector<Range>> pieces_;  // of each link's range
+};
+
+}  // namespace tutti::parameter_server
