@@ -25,7 +25,6 @@ const std::vector<LargeClass>& large_classes() {
       {"src/strategies/parameter_server/link.h", "Link", 27, 35, kOneProtocol},
       {"src/strategies/parameter_server/receiver.h", "Receiver", 25, 14, kOneProtocol},
       {"src/strategies/parameter_server/server_node.h", "ServerNode", 20, 18, kOneProtocol},
-      {"src/strategies/parameter_server/worker.h", "Worker", 36, 30, kLoop},
       {"src/strategies/pipeline/stage_worker.h", "StageWorker", 26, 32, kLoop},
       {"src/strategies/scheduled/worker.h", "CoordinateWorker", 11, 23, kLoop},
   };
@@ -36,9 +35,6 @@ const std::vector<SpreadClass>& spread_classes() {
   static const std::vector<SpreadClass> list = {
       {"tutti::TierWorker", "training and answering have most of their state in common"},
       {"tutti::federated_averaging::Server", "rounds and messages share the workers' states"},
-      {"tutti::parameter_server::Worker", "not taken apart yet"},
-      {"tutti::simulation::Mail", "losses end operations of all kinds"},
-      {"tutti::simulation::World", "members come and go in the middle of everything"},
   };
   return list;
 }

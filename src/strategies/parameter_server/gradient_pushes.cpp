@@ -4,10 +4,9 @@
 
 namespace tutti::parameter_server {
 
-GradientPushes::GradientPushes(Context& context, ServerLinks& links)
-    : context_(context),
-      links_(links),
-      sums_(context.task.deterministic ? context.model.parameters().size() : 0) {
+GradientPushes::GradientPushes(Context& context, ServerLinks& links,
+                               std::span<const ExactSum> sums)
+    : context_(context), links_(links), sums_(sums) {
   for (const Link& link : links)
     pieces_.push_back(pieces_of(context.model.architecture(), link.range()));
 }
@@ -36,9 +35,8 @@ void GradientPushes::send(Link& link, const Request& request, std::span<const fl
   link.request(request);
   const Range range = link.range();
   if (range.empty()) return;
-  const std::span<const ExactSum> sums = sums_.span();
-  link.send_gradients(0, sums.empty() ? bytes_of(gradients.subspan(range.begin, range.size()))
-                                      : bytes_of(sums.subspan(range.begin, range.size())));
+  link.send_gradients(0, sums_.empty() ? bytes_of(gradients.subspan(range.begin, range.size()))
+                                       : bytes_of(sums_.subspan(range.begin, range.size())));
 }
 
 }  // namespace tutti::parameter_server

@@ -13,10 +13,9 @@ namespace tutti::parameter_server {
 
 class GradientPushes {
  public:
-  GradientPushes(Context& context, ServerLinks& links);
+  // `sums` are exact sums, which are pushed in the place of gradients; empty: those are.
+  GradientPushes(Context& context, ServerLinks& links, std::span<const ExactSum> sums);
 
-  // Exact sums, which are pushed in the place of gradients; empty when those are.
-  std::span<ExactSum> sums() { return sums_.span(); }
   // This range of the model's gradients is final.
   void push_pieces(Range ready);
   // Of a gradient as a whole, with the request that pushes it: `push` leaves it in a window where
@@ -27,7 +26,7 @@ class GradientPushes {
  private:
   Context& context_;
   ServerLinks& links_;
-  Buffer<ExactSum> sums_;                   // task.deterministic
+  std::span<const ExactSum> sums_;
   std::vector<std::vector<Range>> pieces_;  // of each link's range
 };
 

@@ -70,7 +70,9 @@ class Worker {
   void repeat(Link& link);
   void evaluate(const EvaluationTask& task, uint32_t flags);
 
+  // Links send from these and receive into them, so they go after the links.
   Buffer<float> incoming_;
+  Buffer<ExactSum> sums_;  // task.deterministic
 
  protected:
   ServerLinks links_;
