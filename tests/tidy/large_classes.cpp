@@ -16,7 +16,7 @@ const std::vector<LargeClass>& large_classes() {
        "the steps of a node's run in order, and what each leaves for the next"},
       {"src/models/builder.h", "Builder", 25, 6, "one function for each kind of layer"},
       {"src/strategies/early_exit/tier_worker.h", "TierWorker", 23, 18, kLoop},
-      {"src/strategies/federated_averaging/server.h", "Server", 28, 28, kOneProtocol},
+      {"src/strategies/federated_averaging/server.h", "Server", 14, 24, kLoop},
       {"src/strategies/local_training.h", "LocalTraining", 13, 19, kLoop},
       {"src/strategies/pairwise.h", "PairwiseExchange", 17, 17, kOneProtocol},
       {"src/strategies/parameter_server/chain.h", "Chain", 16, 17, kOneProtocol},
@@ -34,7 +34,6 @@ const std::vector<LargeClass>& large_classes() {
 const std::vector<SpreadClass>& spread_classes() {
   static const std::vector<SpreadClass> list = {
       {"tutti::TierWorker", "training and answering have most of their state in common"},
-      {"tutti::federated_averaging::Server", "rounds and messages share the workers' states"},
   };
   return list;
 }

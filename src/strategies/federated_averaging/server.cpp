@@ -1,4 +1,3 @@
-// Rounds and measurements; messages are in server_messages.cpp.
 #include "strategies/federated_averaging/server.h"
 
 #include <fmt/format.h>
@@ -42,7 +41,7 @@ Server::Server(Context& context, const Config& config)
             if (controls_) update_control(round_->client(place), control);
           },
           context.model.architecture().statistics()),
-      workers_(static_cast<size_t>(context.cluster.workers)),
+      workers_(context, parameters_->size(), aggregation_, *this),
       next_evaluation_(context.task.eval_every),
       started_s_(node_.clock().now()) {
   // Rounds count as steps. They may turn out shorter than this if clients drop out.
@@ -69,10 +68,9 @@ void Server::update_control(int64_t client, std::span<const float> control) {
 }
 
 void Server::run() {
-  handles_.emplace_back();
-  owner_of_.push_back(kAnyRank);
-  receive_report();
-  while (any({Worker::kAbsent})) wait_for_news(kNever_s);  // who comes later misses records
+  workers_.listen();
+  // Who comes later misses records.
+  while (workers_.any({Workforce::kAbsent})) workers_.wait_for_news(kNever_s);
   try {
     while (!over() && !diverged_) {
       play_round();
@@ -127,15 +125,15 @@ void Server::play_round() {
   aggregation_.begin(round.size());
   while (!round.over(now_s()) && !diverged_) {
     deal(round);
-    wait_for_news(round.counts() ? round.closes_at_s() : kNever_s);
+    workers_.wait_for_news(round.counts() ? round.closes_at_s() : kNever_s);
   }
   if (!diverged_) close(round);
-  for (Worker& worker : workers_) worker.place.reset();  // who is late works for nothing
+  workers_.end_round();
   round_ = nullptr;
 }
 
 void Server::deal(Round& round) {
-  for (const Rank rank : idle()) {
+  for (const Rank rank : workers_.idle()) {
     const std::optional<size_t> place = round.next();
     if (!place) return;
     Order next;
@@ -148,8 +146,8 @@ void Server::deal(Round& round) {
     if (controls_)
       on_vectors(context_, 3, correction.size(),
                  [&] { controls_->correction(next.client, correction.span()); });
-    worker(rank).place = place;
-    order(rank, next, true, std::move(correction));
+    workers_.assign(rank, *place);
+    workers_.order(rank, next, parameters_, std::move(correction));
   }
 }
 
@@ -180,7 +178,7 @@ void Server::close(Round& round) {
                .rate = rate_,
                .samples = samples_};
   context_.recorder.step(told.step);
-  tell_all(told);
+  workers_.tell_all(told);
 }
 
 void Server::update() {
@@ -204,19 +202,19 @@ void Server::update() {
 void Server::measure() {
   next_evaluation_ = next_due(context_.task.eval_every, epoch());
   const size_t samples = context_.data.splits.validation.size();
-  evaluator_.begin(samples, count_present(), true,
+  evaluator_.begin(samples, workers_.count_present(), true,
                    {.step = rounds_, .epoch = epoch(), .samples = samples_});
   std::optional<EvaluationSums> sums;
   while (!(sums = evaluator_.complete())) {
-    for (const Rank rank : idle()) {
+    for (const Rank rank : workers_.idle()) {
       const auto task = evaluator_.take(rank, true);
       if (!task) break;
       Order next;
       next.kind = Order::kEvaluate;
       next.task = *task;
-      order(rank, next, true);
+      workers_.order(rank, next, parameters_);
     }
-    wait_for_news(kNever_s);
+    workers_.wait_for_news(kNever_s);
   }
   const Quality quality = quality_of(context_, *sums, samples);
   Order told;
@@ -226,32 +224,71 @@ void Server::measure() {
   told.evaluation.loss = quality.loss;
   told.evaluation.quality = quality.quality;
   context_.recorder.evaluation(told.evaluation);
-  tell_all(told);
+  workers_.tell_all(told);
   reached_ = reached(context_, quality.quality) && context_.task.stop_at_target;
 }
 
 void Server::finish_all() {
-  while (any({Worker::kAbsent, Worker::kIdle, Worker::kBusy})) {
-    for (const Rank rank : idle()) {
+  while (workers_.any({Workforce::kAbsent, Workforce::kIdle, Workforce::kBusy})) {
+    for (const Rank rank : workers_.idle()) {
       Order last;
       last.kind = Order::kFinish;
-      order(rank, last, true);
+      workers_.order(rank, last, parameters_);
     }
-    wait_for_news(kNever_s);
+    workers_.wait_for_news(kNever_s);
   }
 }
 
 void Server::end_diverged() {
-  while (any({Worker::kIdle, Worker::kBusy})) {
-    for (const Rank rank : idle()) {
+  while (workers_.any({Workforce::kIdle, Workforce::kBusy})) {
+    for (const Rank rank : workers_.idle()) {
       Order last;
       last.kind = Order::kDiverged;
-      order(rank, last, false);
-      worker(rank).state = Worker::kDone;
+      workers_.order(rank, last);
+      workers_.dismiss(rank);
     }
-    if (any({Worker::kBusy})) wait_for_news(kNever_s);
+    if (workers_.any({Workforce::kBusy})) workers_.wait_for_news(kNever_s);
   }
   throw DivergedError("the loss of a client is not a finite number any more");
+}
+
+// Reads an update and the sum in double, writes the sum.
+void Server::charge_sum(size_t updates) {
+  node_.clock().charge(
+      {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(updates * parameters_->size())});
+}
+
+void Server::on_update(const Workforce::Work& work, const Report& report, size_t slot) {
+  samples_ += report.samples;
+  if (!work.place) return aggregation_.give_back(slot);  // too late
+  const auto samples = static_cast<int64_t>(split_.of(static_cast<size_t>(report.client)).size());
+  {
+    PhaseScope scope(context_.watch, Phase::kAggregate);
+    charge_sum(aggregation_.add(*work.place, slot,
+                                weight_of(config_, context_.optimizer, samples, report.steps)));
+  }
+  loss_sum_ += report.loss * static_cast<double>(report.samples);
+  loss_samples_ += static_cast<double>(report.samples);
+  context_.recorder.applied(
+      {.round = rounds_ + 1, .staleness = 0, .age_s = now_s() - work.ordered_s});
+  round_->answered();
+}
+
+void Server::on_dropped(const Workforce::Work& work, const Report& report) {
+  samples_ += report.samples;
+  context_.recorder.count("clients_dropped");
+  if (!work.place) return;
+  aggregation_.leave_out(*work.place);
+  round_->dropped();
+}
+
+bool Server::on_evaluated(Rank from, const EvaluationShare& share) {
+  return evaluator_.add(from, share);
+}
+
+void Server::on_gone(Rank rank, const Workforce::Work& work) {
+  evaluator_.lose(rank);
+  if (work.place) round_->put_back(*work.place);
 }
 
 }  // namespace tutti::federated_averaging

@@ -1,12 +1,10 @@
 // The server: draws clients, deals them to workers, averages what comes back, has quality measured.
 //
 // Rounds are blocking code over one loop that waits for the next message of anybody. A worker has
-// one order at a time and the next client as soon as it is free. One that sends nonsense is
-// expelled and one that is lost is gone; its client goes to somebody else.
+// the next client as soon as it is free. The client of one that is expelled or lost goes to
+// somebody else, and so does its share of an evaluation.
 #pragma once
 
-#include <deque>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "strategies/federated_averaging/messages.h"
 #include "strategies/federated_averaging/round.h"
 #include "strategies/federated_averaging/sampling.h"
+#include "strategies/federated_averaging/workforce.h"
 #include "strategies/parameter_server/evaluator.h"
 #include "strategies/strategy.h"
 
@@ -27,32 +26,13 @@ struct ClientRecord {
 };
 static_assert(sizeof(ClientRecord) < 1024);
 
-class Server {
+class Server : private Workforce::Listener {
  public:
   Server(Context& context, const Config& config);
+  ~Server() override = default;
   void run();
 
  private:
-  using Parameters = std::shared_ptr<Buffer<float>>;
-  // An order that is on its way, with what follows it.
-  struct Sent {
-    Order order;
-    Parameters parameters;  // as they were: the next round may begin while they travel
-    Buffer<float> correction;
-    std::vector<Handle> handles;
-  };
-  struct Worker {
-    enum State { kAbsent, kIdle, kBusy, kDone, kGone } state = kAbsent;
-    uint64_t sequence = 0;
-    Order order;    // that it works on
-    Report report;  // whose update is on its way
-    double ordered_s = 0;
-    std::optional<size_t> place;  // in the round under way, if it works for that
-    std::optional<size_t> slot;   // where its update arrives
-    size_t parts_left = 0;
-    std::deque<Sent> sent;
-  };
-
   // Rounds.
   bool over() const;
   void play_round();
@@ -65,23 +45,13 @@ class Server {
   void finish_all();
   void end_diverged();
 
-  // Messages.
-  void wait_for_news(double until_s);
-  void look_at_members();
-  void receive_report();
-  void handle(Rank from, const Report& report, size_t bytes);
-  void receive_update(Rank from);
-  void part_arrived(size_t index, const Completion& completion);
-  void update_arrived(Rank from);
-  void order(Rank to, Order order, bool with_parameters, Buffer<float> correction = {});
-  void tell_all(const Order& order);
-  void expel(Rank rank, const std::string& why);
-  void remove(Rank rank);
+  // What workers say.
+  void on_update(const Workforce::Work& work, const Report& report, size_t slot) override;
+  void on_dropped(const Workforce::Work& work, const Report& report) override;
+  bool on_evaluated(Rank from, const EvaluationShare& share) override;
+  void on_diverged() override { diverged_ = true; }
+  void on_gone(Rank rank, const Workforce::Work& work) override;
 
-  Worker& worker(Rank rank) { return workers_[static_cast<size_t>(rank)]; }
-  size_t count_present() const;
-  std::vector<Rank> idle() const;
-  bool any(std::initializer_list<Worker::State> states) const;
   void charge_sum(size_t updates);
   double now_s() const { return node_.clock().now(); }
   double elapsed_s() const { return now_s() - started_s_; }
@@ -94,12 +64,12 @@ class Server {
   std::vector<ClientRecord> records_;
   Sampling sampling_;
   Schedule schedule_;
-  Parameters parameters_;
+  Workforce::Parameters parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<ControlVariates> controls_;  // scaffold
   Aggregation aggregation_;
   parameter_server::Evaluator evaluator_;
-  std::vector<Worker> workers_;
+  Workforce workers_;
   Round* round_ = nullptr;                  // under way
   int64_t number_ = -1;                     // of the last round that was drawn
   int64_t rounds_ = 0;                      // that are complete
@@ -107,11 +77,7 @@ class Server {
   double loss_sum_ = 0, loss_samples_ = 0;  // of the answers of this round
   double rate_ = 0;                         // of this round
   double next_evaluation_, started_s_;
-  double silent_s_ = 0;  // time waited for anybody; a clock would also count time while stopped
   bool reached_ = false, diverged_ = false;
-  Report incoming_;
-  std::vector<Handle> handles_;  // the receive from anybody, then parts of updates
-  std::vector<Rank> owner_of_;   // of the same index
 };
 
 }  // namespace tutti::federated_averaging

@@ -1,11 +1,11 @@
-// What the server hears and says.
+#include "strategies/federated_averaging/workforce.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "core/error.h"
-#include "strategies/federated_averaging/server.h"
 
 namespace tutti::federated_averaging {
 namespace {
@@ -15,34 +15,52 @@ constexpr double kLookEvery_s = 0.1;
 
 }  // namespace
 
-std::vector<Rank> Server::idle() const {
+Workforce::Workforce(Context& context, size_t size, Aggregation& aggregation, Listener& listener)
+    : context_(context),
+      node_(context.node),
+      size_(size),
+      aggregation_(aggregation),
+      listener_(listener),
+      workers_(static_cast<size_t>(context.cluster.workers)) {}
+
+void Workforce::listen() {
+  handles_.emplace_back();
+  owner_of_.push_back(kAnyRank);
+  receive_report();
+}
+
+void Workforce::end_round() {
+  for (Worker& worker : workers_) worker.work.place.reset();
+}
+
+std::vector<Rank> Workforce::idle() const {
   std::vector<Rank> ranks;
   for (size_t i = 0; i < workers_.size(); ++i)
-    if (workers_[i].state == Worker::kIdle) ranks.push_back(static_cast<Rank>(i));
+    if (workers_[i].state == kIdle) ranks.push_back(static_cast<Rank>(i));
   return ranks;
 }
 
-bool Server::any(std::initializer_list<Worker::State> states) const {
+bool Workforce::any(std::initializer_list<Standing> states) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
     return std::find(states.begin(), states.end(), worker.state) != states.end();
   });
 }
 
-size_t Server::count_present() const {
+size_t Workforce::count_present() const {
   return static_cast<size_t>(
       std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) {
-        return worker.state == Worker::kIdle || worker.state == Worker::kBusy;
+        return worker.state == kIdle || worker.state == kBusy;
       }));
 }
 
-void Server::receive_report() {
+void Workforce::receive_report() {
   handles_[0] = node_.endpoint().receive(kAnyRank, report_tag(),
                                          std::as_writable_bytes(std::span<Report>(&incoming_, 1)));
 }
 
-void Server::wait_for_news(double until_s) {
+void Workforce::wait_for_news(double until_s) {
   PhaseScope scope(context_.watch, Phase::kWait);
-  const double timeout_s = std::clamp(until_s - now_s(), 0.0, kLookEvery_s);
+  const double timeout_s = std::clamp(until_s - node_.clock().now(), 0.0, kLookEvery_s);
   const auto [index, completion] = node_.endpoint().wait_any(handles_, timeout_s);
   scope.change(Phase::kCommunicate);
   if (completion.state != State::kTimedOut) {
@@ -56,7 +74,7 @@ void Server::wait_for_news(double until_s) {
       if (completion.state == State::kDone || completion.state == State::kTruncated)
         handle(completion.peer, report, completion.bytes);
     }
-  } else if (!any({Worker::kAbsent, Worker::kIdle, Worker::kBusy, Worker::kDone})) {
+  } else if (!any({kAbsent, kIdle, kBusy, kDone})) {
     // Only now: what they had said before they went is heard first.
     throw FabricError(FabricError::Kind::kPeerLost, 0,
                       "every worker is lost or was refused: nobody is left to train");
@@ -69,15 +87,15 @@ void Server::wait_for_news(double until_s) {
   look_at_members();
 }
 
-void Server::look_at_members() {
+void Workforce::look_at_members() {
   while (const std::optional<MemberEvent> event = node_.membership().next_event()) {
     if (event->rank < 0 || event->rank >= static_cast<Rank>(workers_.size())) continue;
     if (event->kind == MemberEvent::Kind::kJoined) {
       remove(event->rank);  // its predecessor, should nobody have said that it is gone
       worker(event->rank) = Worker{};
       context_.recorder.count("workers_joined");
-    } else if (worker(event->rank).state != Worker::kGone &&
-               worker(event->rank).state != Worker::kDone) {
+    } else if (worker(event->rank).state != kGone &&
+               worker(event->rank).state != kDone) {
       remove(event->rank);
       context_.log.warn(fmt::format("rank {} is lost; going on without it", event->rank));
       context_.recorder.count("workers_lost");
@@ -85,63 +103,59 @@ void Server::look_at_members() {
   }
 }
 
-void Server::handle(Rank from, const Report& report, size_t bytes) {
+void Workforce::handle(Rank from, const Report& report, size_t bytes) {
   if (from < 0 || from >= static_cast<Rank>(workers_.size()))
     return context_.log.warn(fmt::format("ignored a message of rank {}: not a worker", from));
   Worker& sender = worker(from);
-  if (sender.state == Worker::kDone) return;
-  if (sender.state == Worker::kGone) {  // it may have said why before it went
+  if (sender.state == kDone) return;
+  if (sender.state == kGone) {  // it may have said why before it went
     const bool why = report.kind == Report::kDiverged && bytes == sizeof(Report);
-    if (why && fault_of(report, bytes, sender.order).empty()) diverged_ = true;
+    if (why && fault_of(report, bytes, sender.order).empty()) listener_.on_diverged();
     return;
   }
-  if (sender.state == Worker::kAbsent && bytes == sizeof(Report) && report.magic == kMagic &&
+  if (sender.state == kAbsent && bytes == sizeof(Report) && report.magic == kMagic &&
       report.kind == Report::kReady) {
-    sender.state = Worker::kIdle;
+    sender.state = kIdle;
     return;
   }
   std::string fault = fault_of(report, bytes, sender.order);
-  if (sender.state != Worker::kBusy || sender.slot) fault = "a report that nobody waits for";
+  if (sender.state != kBusy || sender.slot) fault = "a report that nobody waits for";
   if (!fault.empty()) return expel(from, fault);
   sender.report = report;
   if (report.kind == Report::kTrained) return receive_update(from);
-  sender.state = Worker::kIdle;
+  sender.state = kIdle;
   switch (report.kind) {
     case Report::kDropped:
-      samples_ += report.samples;
-      context_.recorder.count("clients_dropped");
-      if (!sender.place) break;
-      aggregation_.leave_out(*sender.place);
-      round_->dropped();
-      sender.place.reset();
+      listener_.on_dropped(sender.work, report);
+      sender.work.place.reset();
       break;
     case Report::kEvaluated:
-      if (!evaluator_.add(from, report.share)) expel(from, "an evaluation that nobody asked for");
+      if (!listener_.on_evaluated(from, report.share))
+        expel(from, "an evaluation that nobody asked for");
       break;
     case Report::kDiverged:
-      diverged_ = true;
-      sender.state = Worker::kDone;
+      listener_.on_diverged();
+      sender.state = kDone;
       break;
     default:
-      sender.state = Worker::kDone;
+      sender.state = kDone;
   }
 }
 
-void Server::receive_update(Rank from) {
+void Workforce::receive_update(Rank from) {
   Worker& sender = worker(from);
   sender.slot = aggregation_.take_slot();
   const std::span<float> slot = aggregation_.slot(*sender.slot);
-  const size_t size = parameters_->size();
-  for (size_t part = 0; part < slot.size() / size; ++part) {
+  for (size_t part = 0; part < slot.size() / size_; ++part) {
     handles_.push_back(
         node_.endpoint().receive(from, update_tag(sender.order.sequence, part),
-                                 writable_bytes_of(slot.subspan(part * size, size))));
+                                 writable_bytes_of(slot.subspan(part * size_, size_))));
     owner_of_.push_back(from);
     ++sender.parts_left;
   }
 }
 
-void Server::part_arrived(size_t index, const Completion& completion) {
+void Workforce::part_arrived(size_t index, const Completion& completion) {
   const Rank from = owner_of_[index];
   handles_[index] = std::move(handles_.back());
   handles_.pop_back();
@@ -149,41 +163,22 @@ void Server::part_arrived(size_t index, const Completion& completion) {
   owner_of_.pop_back();
   Worker& sender = worker(from);
   if (completion.state == State::kPeerLost || !sender.slot) return;  // the membership says so too
-  const size_t bytes = parameters_->size() * sizeof(float);
+  const size_t bytes = size_ * sizeof(float);
   if (completion.state != State::kDone || completion.bytes != bytes)
     return expel(from, fmt::format("an update of {} bytes instead of {}", completion.bytes, bytes));
   if (--sender.parts_left == 0) update_arrived(from);
 }
 
-void Server::update_arrived(Rank from) {
+void Workforce::update_arrived(Rank from) {
   Worker& sender = worker(from);
-  const Report& report = sender.report;
   const size_t slot = *sender.slot;
   sender.slot.reset();
-  sender.state = Worker::kIdle;
-  samples_ += report.samples;
-  if (!sender.place) return aggregation_.give_back(slot);  // too late
-  const auto samples = static_cast<int64_t>(split_.of(static_cast<size_t>(report.client)).size());
-  {
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    charge_sum(aggregation_.add(*sender.place, slot,
-                                weight_of(config_, context_.optimizer, samples, report.steps)));
-  }
-  loss_sum_ += report.loss * static_cast<double>(report.samples);
-  loss_samples_ += static_cast<double>(report.samples);
-  context_.recorder.applied(
-      {.round = rounds_ + 1, .staleness = 0, .age_s = now_s() - sender.ordered_s});
-  round_->answered();
-  sender.place.reset();
+  sender.state = kIdle;
+  listener_.on_update(sender.work, sender.report, slot);
+  sender.work.place.reset();
 }
 
-// Reads an update and the sum in double, writes the sum.
-void Server::charge_sum(size_t updates) {
-  node_.clock().charge(
-      {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(updates * parameters_->size())});
-}
-
-void Server::order(Rank to, Order order, bool with_parameters, Buffer<float> correction) {
+void Workforce::order(Rank to, Order order, const Parameters& parameters, Buffer<float> more) {
   Worker& receiver = worker(to);
   while (!receiver.sent.empty()) {  // what has arrived
     auto& handles = receiver.sent.front().handles;
@@ -193,50 +188,48 @@ void Server::order(Rank to, Order order, bool with_parameters, Buffer<float> cor
   }
   receiver.sent.emplace_back();
   Sent& sent = receiver.sent.back();
-  if (with_parameters) {
+  if (parameters) {
     order.sequence = ++receiver.sequence;
-    order.elements = parameters_->size();
+    order.elements = parameters->size();
     receiver.order = order;
-    receiver.state = Worker::kBusy;
-    receiver.ordered_s = now_s();
-    sent.parameters = parameters_;
-    sent.correction = std::move(correction);
+    receiver.state = kBusy;
+    receiver.work.ordered_s = node_.clock().now();
+    sent.parameters = parameters;
+    sent.more = std::move(more);
   }
   sent.order = order;
   sent.handles.push_back(node_.endpoint().send(
       to, order_tag(), std::as_bytes(std::span<const Order>(&sent.order, 1))));
-  if (!with_parameters) return;
+  if (!parameters) return;
   const std::span<const float> parts[2] = {std::as_const(*sent.parameters).span(),
-                                           std::as_const(sent.correction).span()};
+                                           std::as_const(sent.more).span()};
   for (size_t part = 0; part < 2; ++part)
     if (!parts[part].empty())
       sent.handles.push_back(
           node_.endpoint().send(to, parameters_tag(order.sequence, part), bytes_of(parts[part])));
 }
 
-void Server::tell_all(const Order& told) {
+void Workforce::tell_all(const Order& told) {
   for (size_t i = 0; i < workers_.size(); ++i)
-    if (workers_[i].state == Worker::kIdle || workers_[i].state == Worker::kBusy)
-      order(static_cast<Rank>(i), told, false);
+    if (workers_[i].state == kIdle || workers_[i].state == kBusy)
+      order(static_cast<Rank>(i), told);
 }
 
-void Server::expel(Rank rank, const std::string& why) {
+void Workforce::expel(Rank rank, const std::string& why) {
   context_.log.warn(fmt::format("rank {} is refused: {}", rank, why));
   context_.recorder.count("workers_refused");
   remove(rank);
   Order refused;
   refused.kind = Order::kRefused;
-  order(rank, refused, false);
+  order(rank, refused);
 }
 
-// Its client goes to somebody else, and so does its share of an evaluation.
-void Server::remove(Rank rank) {
+void Workforce::remove(Rank rank) {
   Worker& leaving = worker(rank);
-  if (leaving.state == Worker::kGone) return;
-  leaving.state = Worker::kGone;
-  evaluator_.lose(rank);
-  if (leaving.place) round_->put_back(*leaving.place);
-  leaving.place.reset();
+  if (leaving.state == kGone) return;
+  leaving.state = kGone;
+  listener_.on_gone(rank, leaving.work);
+  leaving.work.place.reset();
   // The handle of a receive that is under way owns its slot's memory until it ends.
   for (size_t i = handles_.size() - 1; i > 0; --i)
     if (owner_of_[i] == rank) {
