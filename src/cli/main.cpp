@@ -124,12 +124,23 @@ Command add_check(CLI::App& app) {
   const auto options = std::make_shared<CheckOptions>();
   auto* command = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(command, *options);
-  command->add_option("--diff", options->before,
-                      "Say what changes from this job to JOB in roles, bytes, memory and risk");
+  auto* diff =
+      command->add_option("--diff", options->before,
+                          "Say what changes from this job to JOB in roles, bytes, memory and risk");
+  command
+      ->add_option("--without", options->without,
+                   "Check the next plan, once these ranks have left, and say what changes")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1000000))
+      ->excludes(diff);
+  command->add_option("--with", options->with, "The same once so many more workers have come")
+      ->check(CLI::Range(1, 65535))
+      ->excludes(diff);
   command->footer(
-      "Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
-      "         tutti check --diff recipes/fashion-lenet-virtual.toml "
-      "recipes/parameter-server.toml");
+      "Examples:\n"
+      "  tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
+      "  tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml\n"
+      "  tutti check recipes/parameter-server.toml --without 1,3");
   return {command, [=] { return run_check(*options); }};
 }
 

@@ -71,14 +71,16 @@ json to_json(const Taxonomy& taxonomy) {
 }
 
 json to_json(const Plan& plan) {
-  json nodes = json::array(), own = json::object();
+  json nodes = json::array(), own = json::object(), role_settings = json::object();
   for (const NodePlan& node : plan.nodes) nodes.push_back(node_json(node));
+  for (const auto& [role, setting] : plan.role_settings) role_settings[role] = setting;
   for (const auto& [name, fact] : plan.facts) own[name] = fact_json(fact);
   return {{"epoch", plan.epoch},
           {"taxonomy", to_json(plan.taxonomy)},
           {"equivalence", plan.equivalence},
           {"workers", plan.workers},
           {"nodes", nodes},
+          {"role_settings", role_settings},
           {"recorder", plan.recorder},
           {"steps", plan.steps},
           {"samples", plan.samples},

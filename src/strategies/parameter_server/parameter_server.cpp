@@ -56,6 +56,7 @@ class ParameterServer : public Strategy {
     if (input.architecture.row_width == 0 && config_.consistency == "bsp" &&
         config_.pull_every == 1)
       plan.equivalence = synchronous_class(input.task);
+    plan.role_settings = {{kServer, "servers"}};
     plan.rows = RowUse::kSpread;
     plan.resumed = resumed(input);
     plan.in_words = words(input.cluster);

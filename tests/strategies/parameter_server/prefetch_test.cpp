@@ -18,7 +18,8 @@ const Settings kPrefetch{"strategy.prefetch=true"};
 std::string delayed_sgd(const Settings& settings) {
   Job job = load_job("", settings);
   const Resolved resolved = resolve(job);
-  const auto& [settled, data, architecture, plan] = resolved;
+  const Data& data = resolved.data;
+  const Architecture& architecture = resolved.architecture;
   std::vector<float> x(architecture.parameter_count), g(x.size());
   initialise(architecture, job.task.seed, x);
   std::vector<float> read = x, next = x;  // by this step and by the one after it
