@@ -21,6 +21,7 @@
 #include "core/printable.h"
 #include "core/whole_file.h"
 #include "fabric/outcome.h"
+#include "jobs/plan_json.h"
 #include "jobs/progress.h"
 #include "jobs/run_record.h"
 
@@ -105,8 +106,10 @@ Command add_compare(CLI::App& app) {
                       "Folder, new or to go on with (default: a new one below compare/)");
   command->add_option("--jobs", options->jobs, "Virtual runs at once (default: as many as cores)")
       ->check(CLI::Range(1, 4096));
+  std::vector<std::string> parts;
+  for (const TaxonomyPart& part : taxonomy_parts()) parts.emplace_back(part.name);
   command->add_option("--group", options->group, "Group the table by a part of the taxonomy")
-      ->check(CLI::IsMember({"structure", "parallelism", "optimisation", "timing", "pattern"}));
+      ->check(CLI::IsMember(parts));
   command->add_flag("--no-sharing", options->no_sharing,
                     "Compute gradients for every run, also where strategies are equal");
   command->add_flag("--strict", options->strict,
