@@ -101,7 +101,7 @@ void print_check(const Resolved& resolved) {
              resolved.architecture.parameter_count, flops_of(resolved));
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
              taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
-  fmt::print("cluster   {}, {} workers\n", job.cluster.fabric, job.cluster.workers);
+  fmt::print("cluster   {}, {} workers\n", word_of(job.cluster.fabric), job.cluster.workers);
   for (const std::string& line : plan.reasons) fmt::print("plan      {}\n", line);
   // A process also holds the program itself; and it sends large messages in pieces.
   const bool real = !capabilities_of(job.cluster).declared_hosts;

@@ -229,7 +229,7 @@ RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOpti
   record.data_s = reading.seconds;
   record.data_cpu_s = reading.cpu_s;
   record.data_joules = reading.joules;
-  record.virtual_clock = job.cluster.fabric == "virtual";
+  record.virtual_clock = job.cluster.fabric == FabricKind::kVirtual;
   record.plan = plan.in_words;
   if (record.virtual_clock) record.machines = hosts_of(job.cluster, std::ssize(plan.nodes));
   record.metric = resolved.architecture.classification ? "accuracy" : "mse";

@@ -116,7 +116,7 @@ RecordedRun heading_of(const RunRecord& record, const Job& job) {
   run.exit_code = record.exit_code;
   run.strategy = job.strategy_kind;
   run.taxonomy = recorded(job.strategy->taxonomy());
-  run.fabric = job.cluster.fabric;
+  run.fabric = word_of(job.cluster.fabric);
   run.workers = job.cluster.workers;
   run.plan = record.plan;
   run.machines = record.machines;

@@ -10,7 +10,7 @@ namespace {
 
 ClusterConfig uneven_cluster() {
   ClusterConfig cluster;
-  cluster.fabric = "virtual";
+  cluster.fabric = FabricKind::kVirtual;
   cluster.workers = 4;
   cluster.speed_factors = {1, 0.5, 0.25, 0.125};
   cluster.memory_factors = {1, 2, 3, 4};
@@ -59,7 +59,7 @@ TEST(ChangedCluster, CountsGuestsThatStayOrCome) {
   EXPECT_EQ(changed_cluster(before, {.leave = {0, 3}}, 4).remote, 1);
   EXPECT_EQ(changed_cluster(before, {.come = 3}, 4).remote, 5);
   before.remote = 0;
-  before.fabric = "virtual";
+  before.fabric = FabricKind::kVirtual;
   EXPECT_EQ(changed_cluster(before, {.come = 3}, 4).remote, 0);
 }
 
@@ -77,7 +77,8 @@ TEST(RanksAfter, KeepTheOrderWithNewcomersAfterTheWorkers) {
 
 TEST(MembershipChange, IsSaidInWords) {
   EXPECT_EQ(in_words({.leave = {5}}), "without rank 5");
-  EXPECT_EQ(in_words({.leave = {5, 0, 2}, .come = 2}), "without ranks 0, 2 and 5, with 2 more workers");
+  EXPECT_EQ(in_words({.leave = {5, 0, 2}, .come = 2}),
+            "without ranks 0, 2 and 5, with 2 more workers");
   EXPECT_EQ(in_words({.come = 1}), "with 1 more worker");
 }
 

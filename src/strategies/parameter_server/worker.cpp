@@ -180,7 +180,7 @@ void Worker::say_goodbye() {
 double Worker::occupancy() {
   { const PhaseScope now(context_.watch, Phase::kOther); }  // counts the phase that goes on, too
   const double busy_s =
-      config_.consistency == "adaptive"
+      config_.consistency == ConsistencyKind::kAdaptive
           ? context_.node.clock().busy_s()
           : context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
   const double now_s = context_.node.clock().now();
