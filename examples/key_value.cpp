@@ -62,7 +62,7 @@ std::string work(tutti::Node& node, const tutti::StoreLayout& layout) {
 
 int main(int argc, char** argv) {
   tutti::ClusterConfig cluster;
-  cluster.fabric = argc > 1 ? argv[1] : "process";
+  if (argc > 1) cluster.fabric = tutti::value_of(argv[1], cluster.fabric);
   cluster.workers = kWorkers;
   std::vector<std::string> roles(kWorkers, "worker");
   roles.insert(roles.end(), kServers, "server");

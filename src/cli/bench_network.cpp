@@ -215,7 +215,7 @@ std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
 void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, double link_latency_s,
              const std::atomic<bool>& stop) {
   ClusterConfig cluster;
-  cluster.fabric = "virtual";
+  cluster.fabric = FabricKind::kVirtual;
   cluster.workers = nodes;
   cluster.bandwidth = bits_per_s / 8;
   cluster.latency_s = link_latency_s;

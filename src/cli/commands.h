@@ -25,6 +25,9 @@ struct TrainOptions : JobOptions {
 
 struct CheckOptions : JobOptions {
   std::string before;  // another job file: only what changes from it to the job is printed
+  // The next plan is checked: without these ranks, and with so many more workers.
+  std::vector<int> without;
+  int64_t with = 0;
 };
 
 struct CompareCommandOptions : JobOptions {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "collectives/topology.h"
 #include "core/error.h"
 #include "jobs/job.h"
+#include "jobs/plan_json.h"
 #include "jobs/tasks.h"
 #include "testbed/record_reference.h"
 
@@ -82,36 +84,23 @@ std::vector<std::string> places_of(const StrategyEntry& entry, std::string_view 
 void print_strategies(bool as_json) {
   json list = json::array();
   for (const StrategyEntry& entry : strategy_catalog()) {
-    const auto place = [&](std::string_view Taxonomy::*word) {
-      return fmt::format("{}", fmt::join(places_of(entry, word), " or "));
-    };
-    const std::string structure = place(&Taxonomy::structure), timing = place(&Taxonomy::timing);
-    const std::string parallelism = place(&Taxonomy::parallelism);
-    const std::string optimisation = place(&Taxonomy::optimisation);
-    const std::string pattern = place(&Taxonomy::pattern);
-    const std::string data = place(&Taxonomy::data), stragglers = place(&Taxonomy::stragglers);
-    const std::string communication = place(&Taxonomy::communication);
-    const std::string computation = place(&Taxonomy::computation);
+    std::map<std::string, std::string> places;
+    for (const TaxonomyPart& part : taxonomy_parts())
+      places[part.name] = fmt::format("{}", fmt::join(places_of(entry, part.word), " or "));
     if (as_json) {
-      list.push_back({{"name", entry.name},
-                      {"summary", entry.summary},
-                      {"structure", structure},
-                      {"parallelism", parallelism},
-                      {"optimisation", optimisation},
-                      {"timing", timing},
-                      {"pattern", pattern},
-                      {"data", data},
-                      {"stragglers", stragglers},
-                      {"communication", communication},
-                      {"computation", computation}});
+      json object = places;
+      object["name"] = entry.name;
+      object["summary"] = entry.summary;
+      list.push_back(std::move(object));
       continue;
     }
     std::cout << fmt::format(
         "{:<18} {}\n{:<18} {}; parallelism: {}; optimisation: {}; {}; pattern: {}\n", entry.name,
-        entry.summary, "", structure, parallelism, optimisation, timing, pattern);
+        entry.summary, "", places["structure"], places["parallelism"], places["optimisation"],
+        places["timing"], places["pattern"]);
     std::cout << fmt::format(
-        "{:<18} data: {}; stragglers: {}\n{:<18} a node sends: {}; computes: {}\n", "", data,
-        stragglers, "", communication, computation);
+        "{:<18} data: {}; stragglers: {}\n{:<18} a node sends: {}; computes: {}\n", "",
+        places["data"], places["stragglers"], "", places["communication"], places["computation"]);
   }
   if (as_json) std::cout << list.dump() << "\n";
 }

@@ -21,6 +21,7 @@
 #include "core/printable.h"
 #include "core/whole_file.h"
 #include "fabric/outcome.h"
+#include "jobs/plan_json.h"
 #include "jobs/progress.h"
 #include "jobs/run_record.h"
 
@@ -105,8 +106,10 @@ Command add_compare(CLI::App& app) {
                       "Folder, new or to go on with (default: a new one below compare/)");
   command->add_option("--jobs", options->jobs, "Virtual runs at once (default: as many as cores)")
       ->check(CLI::Range(1, 4096));
+  std::vector<std::string> parts;
+  for (const TaxonomyPart& part : taxonomy_parts()) parts.emplace_back(part.name);
   command->add_option("--group", options->group, "Group the table by a part of the taxonomy")
-      ->check(CLI::IsMember({"structure", "parallelism", "optimisation", "timing", "pattern"}));
+      ->check(CLI::IsMember(parts));
   command->add_flag("--no-sharing", options->no_sharing,
                     "Compute gradients for every run, also where strategies are equal");
   command->add_flag("--strict", options->strict,
@@ -124,12 +127,23 @@ Command add_check(CLI::App& app) {
   const auto options = std::make_shared<CheckOptions>();
   auto* command = app.add_subcommand("check", "Check a job and say what it will take");
   add_job(command, *options);
-  command->add_option("--diff", options->before,
-                      "Say what changes from this job to JOB in roles, bytes, memory and risk");
+  auto* diff =
+      command->add_option("--diff", options->before,
+                          "Say what changes from this job to JOB in roles, bytes, memory and risk");
+  command
+      ->add_option("--without", options->without,
+                   "Check the next plan, once these ranks have left, and say what changes")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1000000))
+      ->excludes(diff);
+  command->add_option("--with", options->with, "The same once so many more workers have come")
+      ->check(CLI::Range(1, 65535))
+      ->excludes(diff);
   command->footer(
-      "Example: tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
-      "         tutti check --diff recipes/fashion-lenet-virtual.toml "
-      "recipes/parameter-server.toml");
+      "Examples:\n"
+      "  tutti check recipes/fashion-lenet.toml --set strategy.topology=tree\n"
+      "  tutti check --diff recipes/fashion-lenet-virtual.toml recipes/parameter-server.toml\n"
+      "  tutti check recipes/parameter-server.toml --without 1,3");
   return {command, [=] { return run_check(*options); }};
 }
 

@@ -15,11 +15,18 @@ const std::vector<TopologyEntry>& topology_catalog() {
       {"all_to_all", "everyone sends everything to everyone: one round, most bytes", "all-to-all",
        all_to_all},
       {"hierarchical", "reduce within each rack, ring between racks, broadcast within each rack",
-       "hierarchical", hierarchical},
+       "hierarchical", hierarchical, /*needs_racks=*/true},
       {"direct", "sum in memory shared by the nodes of one host: no messages", "shared memory",
        nullptr},
   };
   return entries;
+}
+
+std::vector<std::string_view> topologies_of_messages() {
+  std::vector<std::string_view> names;
+  for (const TopologyEntry& entry : topology_catalog())
+    if (!entry.in_shared_memory() && !entry.needs_racks) names.push_back(entry.name);
+  return names;
 }
 
 const TopologyEntry& topology(std::string_view name) {

@@ -63,8 +63,13 @@ struct TopologyEntry {
   std::string_view summary;
   std::string_view pattern;  // communication pattern, for the taxonomy
   RoundsOf rounds;           // nullptr: `direct`, which needs no messages
+  bool needs_racks = false;
+
+  bool in_shared_memory() const { return rounds == nullptr; }
 };
 const std::vector<TopologyEntry>& topology_catalog();
+// The names of those that any group of nodes can run by messages.
+std::vector<std::string_view> topologies_of_messages();
 const TopologyEntry& topology(std::string_view name);
 
 // What one member sends in all.

@@ -3,7 +3,7 @@
 namespace tutti {
 
 Capabilities capabilities_of(const ClusterConfig& cluster) {
-  const bool simulated = cluster.fabric == "virtual";
+  const bool simulated = cluster.fabric == FabricKind::kVirtual;
   const bool here = !simulated && cluster.remote == 0;
   return {.declared_hosts = simulated, .one_machine = here, .concurrent_memory = here};
 }

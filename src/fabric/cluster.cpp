@@ -13,18 +13,18 @@ namespace {
 constexpr double kMostThreads = 1024;
 
 void visit(Visitor& v, StragglerConfig& c) {
-  v.choice("kind", c.kind, {"constant", "random", "pause", "drift", "wave"},
-           "what slows the node down");
+  using Kind = StragglerKind;
+  choice(v, "kind", c.kind, "what slows the node down");
   v.field("node", c.node, {-1}, "which node; -1 for every worker");
-  if (c.kind != "pause") v.field("factor", c.factor, {1}, "how many times slower");
-  if (c.kind == "random") {
+  if (c.kind != Kind::kPause) v.field("factor", c.factor, {1}, "how many times slower");
+  if (c.kind == Kind::kRandom) {
     v.field("probability", c.probability, kFraction, "share of the steps that are slow");
-    v.choice("distribution", c.distribution, {"fixed", "uniform", "exponential", "lognormal"},
-             "how the slowness of a slow step is drawn; its mean is `factor`");
+    choice(v, "distribution", c.distribution,
+           "how the slowness of a slow step is drawn; its mean is `factor`");
   }
-  if (c.kind == "pause" || c.kind == "wave")
+  if (c.kind == Kind::kPause || c.kind == Kind::kWave)
     v.quantity("at", c.at_s, Unit::kSeconds, "when the pause or the first wave begins");
-  if (c.kind == "pause" || c.kind == "drift" || c.kind == "wave")
+  if (c.kind == Kind::kPause || c.kind == Kind::kDrift || c.kind == Kind::kWave)
     v.quantity("duration", c.duration_s, Unit::kSeconds,
                "length of the pause, the time over which a drift reaches `factor`, or from one "
                "wave to the next: in its first half a node slows down to `factor` and recovers, "
@@ -32,10 +32,10 @@ void visit(Visitor& v, StragglerConfig& c) {
 }
 
 void visit(Visitor& v, FaultConfig& c) {
-  v.choice("kind", c.kind, {"crash", "link_down", "partition"}, "what fails");
+  choice(v, "kind", c.kind, "what fails");
   v.quantity("at", c.at_s, Unit::kSeconds, "when it fails");
   v.field("nodes", c.nodes, kNotNegative, "who fails, or one side of the partition");
-  if (c.kind == "crash")
+  if (c.kind == FaultKind::kCrash)
     v.quantity("restart", c.restart_s, Unit::kSeconds, "comes back after this long; 0: never");
   else
     v.quantity("duration", c.duration_s, Unit::kSeconds, "heals after this long; 0: never");
@@ -57,7 +57,7 @@ int64_t worker_hosts(const ClusterConfig& c) {
 }  // namespace
 
 void visit(Visitor& v, ClusterConfig& c) {
-  v.choice("fabric", c.fabric, {"process", "virtual"}, "what carries the bytes");
+  choice(v, "fabric", c.fabric, "what carries the bytes");
   v.field("workers", c.workers, {1, 65535}, "number of workers");
   v.quantity("timeout", c.timeout_s, Unit::kSeconds, "the longest that a node waits for a peer");
   v.field("threads", c.threads, {1, kMostThreads}, "threads of each worker");
@@ -66,7 +66,7 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.field(
       "racks", c.racks, kAtLeastOne,
       "groups of neighbouring nodes; on a virtual cluster more than 1 makes a two-level network");
-  if (c.fabric == "process") {
+  if (c.fabric == FabricKind::kProcess) {
     v.field("remote", c.remote, kNotNegative,
             "how many of the workers, the last ones, are not started here but by `tutti join`");
     v.field("listen", c.listen,
@@ -74,7 +74,7 @@ void visit(Visitor& v, ClusterConfig& c) {
             "is a free one");
     v.quantity("join_timeout", c.join_timeout_s, Unit::kSeconds, "how long it waits for them");
   }
-  if (c.fabric != "virtual") return;
+  if (c.fabric != FabricKind::kVirtual) return;
   v.quantity("speed", c.speed_flops, Unit::kFlopsPerSecond, "speed of one core");
   v.field("speed_factors", c.speed_factors, kPositive, "per worker, relative to `speed`");
   v.quantity("step_overhead", c.step_overhead_s, Unit::kSeconds,

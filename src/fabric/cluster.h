@@ -10,19 +10,33 @@
 
 namespace tutti {
 
+enum class StragglerKind { kConstant, kRandom, kPause, kDrift, kWave };
+constexpr auto words(StragglerKind) {
+  return WordList<5>{"constant", "random", "pause", "drift", "wave"};
+}
+
+// How the slowness of a slow step is drawn.
+enum class Slowness { kFixed, kUniform, kExponential, kLognormal };
+constexpr auto words(Slowness) {
+  return WordList<4>{"fixed", "uniform", "exponential", "lognormal"};
+}
+
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
-  std::string kind = "constant";       // constant | random | pause | drift | wave
-  int64_t node = -1;                   // -1: every worker
-  double factor = 2;                   // how many times slower
-  double probability = 0.1;            // random: share of the steps that are slow
-  std::string distribution = "fixed";  // random: fixed | uniform | exponential | lognormal
-  double at_s = 0;                     // pause, wave: when it begins
+  StragglerKind kind = StragglerKind::kConstant;
+  int64_t node = -1;         // -1: every worker
+  double factor = 2;         // how many times slower
+  double probability = 0.1;  // random: share of the steps that are slow
+  Slowness distribution = Slowness::kFixed;  // random
+  double at_s = 0;                           // pause, wave: when it begins
   double duration_s = 1;  // pause: how long; drift: until the factor is reached; wave: period
 };
 
+enum class FaultKind { kCrash, kLinkDown, kPartition };
+constexpr auto words(FaultKind) { return WordList<3>{"crash", "link_down", "partition"}; }
+
 struct FaultConfig {
-  std::string kind = "crash";  // crash | link_down | partition
+  FaultKind kind = FaultKind::kCrash;
   double at_s = 0;
   std::vector<int64_t> nodes;  // who crashes, whose link fails, or one side of the partition
   double restart_s = 0;        // crash: comes back after this long; 0: never
@@ -33,8 +47,11 @@ struct FaultConfig {
 // this speed, and normalised times are those of such cores.
 inline constexpr double kReferenceFlops = 20e9;
 
+enum class FabricKind { kProcess, kVirtual };
+constexpr auto words(FabricKind) { return WordList<2>{"process", "virtual"}; }
+
 struct ClusterConfig {
-  std::string fabric = "process";
+  FabricKind fabric = FabricKind::kProcess;
   int64_t workers = 2;
   double timeout_s = 120;              // a wait without another deadline fails after this
   int64_t threads = 1;                 // of each worker

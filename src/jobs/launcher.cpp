@@ -222,16 +222,18 @@ double own_cpu_seconds() {
 
 RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOptions& options,
               const std::atomic<bool>& stop) {
-  const auto& [job, data, architecture, plan] = resolved;
+  const Job& job = resolved.job;
+  const Data& data = resolved.data;
+  const Plan& plan = resolved.plan;
   RunRecord record;
   record.data_s = reading.seconds;
   record.data_cpu_s = reading.cpu_s;
   record.data_joules = reading.joules;
-  record.virtual_clock = job.cluster.fabric == "virtual";
+  record.virtual_clock = job.cluster.fabric == FabricKind::kVirtual;
   record.plan = plan.in_words;
   if (record.virtual_clock) record.machines = hosts_of(job.cluster, std::ssize(plan.nodes));
-  record.metric = architecture.classification ? "accuracy" : "mse";
-  record.higher_is_better = architecture.classification;
+  record.metric = resolved.architecture.classification ? "accuracy" : "mse";
+  record.higher_is_better = resolved.architecture.classification;
   if (record.higher_is_better)
     record.chance = 1 / static_cast<double>(std::max<int64_t>(1, data.dataset->classes()));
   record.validation_samples = data.splits.validation.size();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "core/units.h"
 
@@ -28,6 +30,38 @@ std::string roles_in_words(const Plan& plan) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string span_in_words(int64_t first, int64_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+}
+
+// "3 to 4 become 2 to 3, 6 becomes 4": the nodes whose ranks change.
+std::string ranks_in_words(const std::vector<std::optional<Rank>>& next) {
+  std::vector<std::string> spans;
+  for (size_t rank = 0; rank < next.size(); ++rank) {
+    if (!next[rank] || *next[rank] == static_cast<Rank>(rank)) continue;
+    const size_t first = rank;
+    while (rank + 1 < next.size() && next[rank + 1] && *next[rank + 1] == *next[rank] + 1) ++rank;
+    const std::string now = span_in_words(static_cast<int64_t>(first), static_cast<int64_t>(rank));
+    spans.push_back(fmt::format("{} {} {}", now, first == rank ? "becomes" : "become",
+                                span_in_words(*next[first], *next[rank])));
+  }
+  return fmt::format("{}", fmt::join(spans, ", "));
+}
+
+// For each node that stays, the first of them that is in the same group.
+std::vector<size_t> groups_of(const ClusterConfig& cluster,
+                              int64_t (*group_of)(const ClusterConfig&, int64_t),
+                              const std::vector<std::optional<Rank>>& next, bool afterwards) {
+  std::map<int64_t, size_t> first;
+  std::vector<size_t> groups;
+  for (size_t rank = 0; rank < next.size(); ++rank)
+    if (next[rank]) {
+      const int64_t node = afterwards ? *next[rank] : static_cast<int64_t>(rank);
+      groups.push_back(first.try_emplace(group_of(cluster, node), groups.size()).first->second);
+    }
+  return groups;
+}
+
 // "rank 0 and ranks 4 to 7 must stay": the nodes whose loss ends the run.
 std::string risk_in_words(const Plan& plan) {
   std::vector<std::string> spans;
@@ -36,7 +70,7 @@ std::string risk_in_words(const Plan& plan) {
     if (plan.nodes[rank].may_be_lost) continue;
     size_t last = rank;
     while (last + 1 < plan.nodes.size() && !plan.nodes[last + 1].may_be_lost) ++last;
-    spans.push_back(rank == last ? fmt::format("{}", rank) : fmt::format("{} to {}", rank, last));
+    spans.push_back(span_in_words(static_cast<int64_t>(rank), static_cast<int64_t>(last)));
     needed += last - rank + 1;
     rank = last;
   }
@@ -109,6 +143,28 @@ std::vector<PlanChange> plan_changes(const Resolved& before, const Resolved& aft
   const bool alike = !a.equivalence.empty() && a.equivalence == b.equivalence;
   changes.push_back({"learning", alike ? "both compute the same parameters"
                                        : "they need not learn alike: compare both to know"});
+  return changes;
+}
+
+std::vector<PlanChange> membership_changes(const Plan& before, const MembershipChange& change,
+                                           const Plan& after) {
+  const auto next = ranks_after(change, before.workers, std::ssize(before.nodes));
+  std::vector<PlanChange> changes;
+  if (const std::string words = ranks_in_words(next); !words.empty())
+    changes.push_back({"ranks", words});
+  if (change.come > 0) {
+    const int64_t first = after.workers - change.come;
+    changes.push_back({"new", fmt::format("{} {}", change.come == 1 ? "rank" : "ranks",
+                                          span_in_words(first, after.workers - 1))});
+  }
+  const auto neighbours_change = [&](int64_t (*group_of)(const ClusterConfig&, int64_t)) {
+    return groups_of(before.cluster, group_of, next, false) !=
+           groups_of(after.cluster, group_of, next, true);
+  };
+  if (neighbours_change(host_of))
+    changes.push_back({"hosts", "filled anew in the order of the ranks, as hosts are equal"});
+  if (neighbours_change(rack_of))
+    changes.push_back({"racks", "dealt anew in the order of the ranks, as racks are equal"});
   return changes;
 }
 

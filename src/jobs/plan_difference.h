@@ -16,4 +16,8 @@ struct PlanChange {
 // Returns nothing for plans that are alike in what matters to their users.
 std::vector<PlanChange> plan_changes(const Resolved& before, const Resolved& after);
 
+// Which nodes have other ranks in the next plan, and whether hosts and racks are dealt anew.
+std::vector<PlanChange> membership_changes(const Plan& before, const MembershipChange& change,
+                                           const Plan& after);
+
 }  // namespace tutti

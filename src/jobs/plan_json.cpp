@@ -62,23 +62,36 @@ json node_json(const NodePlan& node) {
 
 }  // namespace
 
+std::span<const TaxonomyPart> taxonomy_parts() {
+  static constexpr TaxonomyPart kParts[] = {{"structure", &Taxonomy::structure},
+                                            {"parallelism", &Taxonomy::parallelism},
+                                            {"optimisation", &Taxonomy::optimisation},
+                                            {"timing", &Taxonomy::timing},
+                                            {"pattern", &Taxonomy::pattern},
+                                            {"data", &Taxonomy::data},
+                                            {"stragglers", &Taxonomy::stragglers},
+                                            {"communication", &Taxonomy::communication},
+                                            {"computation", &Taxonomy::computation}};
+  return kParts;
+}
+
 json to_json(const Taxonomy& taxonomy) {
-  return {{"structure", taxonomy.structure},       {"parallelism", taxonomy.parallelism},
-          {"optimisation", taxonomy.optimisation}, {"timing", taxonomy.timing},
-          {"pattern", taxonomy.pattern},           {"data", taxonomy.data},
-          {"stragglers", taxonomy.stragglers},     {"communication", taxonomy.communication},
-          {"computation", taxonomy.computation}};
+  json object = json::object();
+  for (const TaxonomyPart& part : taxonomy_parts()) object[part.name] = taxonomy.*part.word;
+  return object;
 }
 
 json to_json(const Plan& plan) {
-  json nodes = json::array(), own = json::object();
+  json nodes = json::array(), own = json::object(), role_settings = json::object();
   for (const NodePlan& node : plan.nodes) nodes.push_back(node_json(node));
+  for (const auto& [role, setting] : plan.role_settings) role_settings[role] = setting;
   for (const auto& [name, fact] : plan.facts) own[name] = fact_json(fact);
   return {{"epoch", plan.epoch},
           {"taxonomy", to_json(plan.taxonomy)},
           {"equivalence", plan.equivalence},
           {"workers", plan.workers},
           {"nodes", nodes},
+          {"role_settings", role_settings},
           {"recorder", plan.recorder},
           {"steps", plan.steps},
           {"samples", plan.samples},

@@ -46,7 +46,7 @@ MakeModel load_models(const Architecture& architecture, int threads) {
 
 std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,
                                     uint64_t seed, const Recruiting& recruiting) {
-  if (cluster.fabric == "virtual") {
+  if (cluster.fabric == FabricKind::kVirtual) {
     const auto make = *static_cast<const MakeFabric*>(
         symbol_of("libtutti_virtual.so", "tutti_make_virtual_fabric"));
     return make(cluster, std::move(roles), seed);

@@ -69,6 +69,10 @@ void visit(RecordVisitor& v, RecordedTaxonomy& t) {
   v.field("optimisation", t.optimisation, "`centralised` or `decentralised`", kMayMiss);
   v.field("timing", t.timing, "`synchronous`, `asynchronous` or `bounded`", kMayMiss);
   v.field("pattern", t.pattern, "Who exchanges with whom", kMayMiss);
+  v.field("data", t.data, "Who sees which samples", kMayMiss);
+  v.field("stragglers", t.stragglers, "What a slow node does to the others", kMayMiss);
+  v.field("communication", t.communication, "What a node sends in a step", kMayMiss);
+  v.field("computation", t.computation, "What a node computes in a step", kMayMiss);
 }
 
 void visit(RecordVisitor& v, RecordedQuality& q) {

@@ -21,6 +21,7 @@ inline constexpr int64_t kRunSchema = 2;
 // The place of a strategy among all, in the words of `Taxonomy`.
 struct RecordedTaxonomy {
   std::string structure, parallelism, optimisation, timing, pattern;
+  std::string data, stragglers, communication, computation;  // empty in records of older versions
 };
 void visit(RecordVisitor& visitor, RecordedTaxonomy& taxonomy);
 

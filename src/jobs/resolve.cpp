@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "core/error.h"
 #include "core/printable.h"
 #include "data/standardise.h"
@@ -46,19 +48,72 @@ void validate_rows(const Job& job, const Plan& plan) {
                   job.strategy_kind, architecture.parameter_count, job.task.model.kind(), most));
 }
 
-// Writes what the planner decided into the settings. Copies of the job may share the strategy, so
-// it is replaced and not changed.
-Job settled(const Job& job, const Plan& plan) {
-  Job result = job;
-  result.cluster = plan.cluster;
-  if (plan.decided.empty()) return result;
+// Puts settings below [strategy] on top of a job's own. Copies of the job may share the strategy,
+// so it is replaced and not changed.
+void set_strategy(Job& job, const std::vector<std::string>& below_strategy) {
+  if (below_strategy.empty()) return;
   Job only;
   only.strategy_kind = job.strategy_kind;
   only.strategy = job.strategy;
   std::vector<std::string> settings;
-  for (const std::string& setting : plan.decided) settings.push_back("strategy." + setting);
-  result.strategy = with_settings(only, settings).strategy;
+  for (const std::string& setting : below_strategy) settings.push_back("strategy." + setting);
+  job.strategy = with_settings(only, settings).strategy;
+}
+
+// Writes what the planner decided into the settings.
+Job settled(const Job& job, const Plan& plan) {
+  Job result = job;
+  result.cluster = plan.cluster;
+  set_strategy(result, plan.decided);
   return result;
+}
+
+// How many nodes of each role there are, and how many stay.
+struct RoleCount {
+  int64_t before = 0, after = 0;
+};
+
+std::map<std::string, RoleCount> roles_after(const Plan& plan, const MembershipChange& change) {
+  std::map<std::string, RoleCount> counts;
+  for (Rank rank = 0; rank < std::ssize(plan.nodes); ++rank) {
+    RoleCount& count = counts[plan.nodes[static_cast<size_t>(rank)].role];
+    ++count.before;
+    if (!change.leaves(rank)) ++count.after;
+  }
+  return counts;
+}
+
+// The settings that say how many nodes of a role there are.
+std::vector<std::string> role_settings_after(const Job& job, const Plan& plan,
+                                             const MembershipChange& change) {
+  std::map<std::string, RoleCount> counts = roles_after(plan, change);
+  std::vector<std::string> settings;
+  for (const auto& [role, setting] : plan.role_settings) {
+    const RoleCount& count = counts[role];
+    if (count.after == 0)
+      throw ConfigError("strategy." + setting,
+                        fmt::format("strategy.{} = {}, but no {} is left; at least one must stay",
+                                    setting, count.before, role));
+    settings.push_back(fmt::format("{}={}", setting, count.after));
+    counts.erase(role);
+  }
+  for (Rank rank = static_cast<Rank>(plan.workers); rank < std::ssize(plan.nodes); ++rank) {
+    const std::string& role = plan.nodes[static_cast<size_t>(rank)].role;
+    if (const auto needed = counts.find(role); needed != counts.end() && change.leaves(rank))
+      throw ConfigError(
+          "strategy.kind",
+          fmt::format("strategy.kind = \"{}\" cannot do without its {}, rank {}; it must stay",
+                      job.strategy_kind, role, rank));
+  }
+  return settings;
+}
+
+Job job_after(const Resolved& former, const MembershipChange& change) {
+  const Plan& plan = former.plan;
+  Job job = former.open;
+  set_strategy(job, role_settings_after(job, plan, change));
+  job.cluster = changed_cluster(plan.cluster, change, std::ssize(plan.nodes));
+  return job;
 }
 
 Data data_for(const Job& job, Data data) {
@@ -74,7 +129,7 @@ Resolved planned(const Job& job, Data data) {
   if (is_sparse(job.task.model) && plan.rows != RowUse::kAll) RowOptimizer{job.optimizer};
   validate_rows(job, plan);
   Job result = settled(job, plan);
-  return {std::move(result), std::move(data), *plan.architecture, std::move(plan)};
+  return {std::move(result), std::move(data), *plan.architecture, std::move(plan), job};
 }
 
 ConfigError with_place(const Job& job, const ConfigError& error) {
@@ -101,6 +156,17 @@ Resolved resolve(const Job& job, const Data& data) {
     return planned(job, data);
   } catch (const ConfigError& error) {
     throw with_place(job, error);
+  }
+}
+
+Resolved resolve(const Resolved& former, const MembershipChange& change) {
+  try {
+    Resolved next = planned(job_after(former, change), former.data);
+    next.plan.epoch = former.plan.epoch + 1;
+    return next;
+  } catch (const ConfigError& error) {
+    const std::string problem = fmt::format("{}: {}", in_words(change), error.what());
+    throw with_place(former.job, {error.key(), problem});
   }
 }
 

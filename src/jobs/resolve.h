@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "data/description.h"
+#include "fabric/membership_change.h"
 #include "jobs/job.h"
 
 namespace tutti {
@@ -14,6 +15,7 @@ struct Resolved {
   Data data;
   Architecture architecture;  // the layers that are trained
   Plan plan;
+  Job open;  // as it was given: the next plan decides anew what is left open here
 };
 
 // Reads the data, validates and plans. Throws ConfigError or DataError that name the job file, the
@@ -21,6 +23,10 @@ struct Resolved {
 Resolved resolve(const Job& job);
 // The same with data that was read before: for many jobs on one data set.
 Resolved resolve(const Job& job, const Data& data);
+// The same for the nodes that are there after a change: the plan of the next epoch. Nodes keep
+// their roles; what the planner may choose besides is chosen anew. Throws ConfigError when the
+// strategy cannot do with these nodes.
+Resolved resolve(const Resolved& former, const MembershipChange& change);
 
 // Returns the layers that a run has trained, without its samples.
 Architecture trained_architecture(const Job& job, const DataDescription& data);

@@ -96,18 +96,27 @@ double samples_per_second(const RunRecord& record) {
   return seconds > 0 ? samples / seconds : 0;
 }
 
+RecordedTaxonomy recorded(const Taxonomy& taxonomy) {
+  return {.structure = std::string(taxonomy.structure),
+          .parallelism = std::string(taxonomy.parallelism),
+          .optimisation = std::string(taxonomy.optimisation),
+          .timing = std::string(taxonomy.timing),
+          .pattern = std::string(taxonomy.pattern),
+          .data = std::string(taxonomy.data),
+          .stragglers = std::string(taxonomy.stragglers),
+          .communication = std::string(taxonomy.communication),
+          .computation = std::string(taxonomy.computation)};
+}
+
 RecordedRun heading_of(const RunRecord& record, const Job& job) {
-  const Taxonomy taxonomy = job.strategy->taxonomy();
   RecordedRun run;
   run.name = job.name;
   run.status = record.status;
   run.error = record.error;
   run.exit_code = record.exit_code;
   run.strategy = job.strategy_kind;
-  run.taxonomy = {std::string(taxonomy.structure), std::string(taxonomy.parallelism),
-                  std::string(taxonomy.optimisation), std::string(taxonomy.timing),
-                  std::string(taxonomy.pattern)};
-  run.fabric = job.cluster.fabric;
+  run.taxonomy = recorded(job.strategy->taxonomy());
+  run.fabric = word_of(job.cluster.fabric);
   run.workers = job.cluster.workers;
   run.plan = record.plan;
   run.machines = record.machines;

@@ -150,7 +150,7 @@ class AllReduceStrategy : public Strategy {
       plan.nodes[rank].memory_bytes = bytes;
       plan.nodes[rank].window_bytes = window_bytes(input);
     }
-    if (config_.topology == "direct") {
+    if (in_shared_memory()) {
       plan.sharing = Sharing::kGradients;
       plan.gradients_shared = true;
     }
@@ -164,6 +164,8 @@ class AllReduceStrategy : public Strategy {
   }
 
  private:
+  bool in_shared_memory() const { return topology(config_.topology).in_shared_memory(); }
+
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     if (config_.balance && task.partition != Partition::kGlobal)
       throw ConfigError(
@@ -173,11 +175,11 @@ class AllReduceStrategy : public Strategy {
               "a worker has samples of its own; set task.partition = \"global\", or "
               "strategy.balance = false",
               word_of(task.partition)));
-    if (config_.topology == "hierarchical" && cluster.racks < 2)
+    if (topology(config_.topology).needs_racks && cluster.racks < 2)
       throw ConfigError("strategy.topology",
                         "strategy.topology = \"hierarchical\" needs racks, but cluster.racks = 1; "
                         "set cluster.racks to 2 or more, or choose another topology");
-    if (config_.topology == "direct" && capabilities_of(cluster).declared_hosts &&
+    if (in_shared_memory() && capabilities_of(cluster).declared_hosts &&
         cluster.nodes_per_host < cluster.workers)
       throw ConfigError(
           "strategy.topology",
@@ -185,7 +187,7 @@ class AllReduceStrategy : public Strategy {
                       "cluster.nodes_per_host = {} is less than cluster.workers = {}; put all "
                       "workers on one host, or choose another topology",
                       cluster.nodes_per_host, cluster.workers));
-    if (config_.topology == "direct" && cluster.remote > 0)
+    if (in_shared_memory() && cluster.remote > 0)
       throw ConfigError(
           "strategy.topology",
           fmt::format("strategy.topology = \"direct\" sums in memory that all workers share, but "
@@ -197,7 +199,7 @@ class AllReduceStrategy : public Strategy {
   }
 
   size_t window_bytes(const PlanInput& input) const {
-    if (config_.topology != "direct") return 0;
+    if (!in_shared_memory()) return 0;
     const size_t count = input.architecture.parameter_count;
     return BucketExchange::exact_offset(count) +
            (input.task.deterministic ? count * sizeof(ExactSum) : 0);
@@ -237,7 +239,7 @@ class AllReduceStrategy : public Strategy {
       }
       // What arrives waits in a scratch buffer until it is added.
       const double senders =
-          config_.topology == "all_to_all" ? static_cast<double>(everyone.size() - 1) : 1.0;
+          entry.rounds == all_to_all ? static_cast<double>(everyone.size() - 1) : 1.0;
       const bool one_host = capabilities_of(input.cluster).one_machine;
       const size_t limit = one_host ? most_under_way(everyone.size()) : SIZE_MAX;
       for (const Range bucket : buckets)

@@ -47,7 +47,8 @@ double Balance::most_samples(const PlanInput& input) {
   for (int64_t node = 0; node < cluster.workers; ++node) {
     double slowness = 1;
     for (const StragglerConfig& straggler : cluster.stragglers)
-      if (straggler.kind == "constant" && (straggler.node < 0 || straggler.node == node))
+      if (straggler.kind == StragglerKind::kConstant &&
+          (straggler.node < 0 || straggler.node == node))
         slowness *= straggler.factor;
     paces.push_back({slowness * overhead_of(cluster, node, 1, layers),
                      slowness * input.architecture.training_flops() / speed_of(cluster, node)});

@@ -169,8 +169,7 @@ class AsynchronousElastic : ElasticWorker {
 class ElasticAveraging : public Strategy {
  public:
   void visit(Visitor& v) override {
-    v.choice("mode", config_.mode, {"sync", "async"},
-             "all pull at once, or each when it has taken its steps");
+    choice(v, "mode", config_.mode, "all pull at once, or each when it has taken its steps");
     v.field("sync_every", config_.sync_every, kAtLeastOne, "steps between pulls");
     v.field("moving_rate", config_.moving_rate, kFraction,
             "share of the distance by which worker and centre move; 0: 0.9 / workers");
@@ -181,7 +180,7 @@ class ElasticAveraging : public Strategy {
   }
 
   Taxonomy taxonomy() const override {
-    const bool sync = config_.mode == "sync";
+    const bool sync = in_lockstep();
     return {.structure = sync ? "peer-to-peer" : "client-server",
             .parallelism = "data",
             .optimisation = "decentralised",
@@ -200,13 +199,13 @@ class ElasticAveraging : public Strategy {
     for (Rank rank = 1; rank < plan.workers; ++rank) {
       NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
       set_traffic(node, step_cost(input, rank));
-      node.may_be_lost = config_.mode == "async";
+      node.may_be_lost = !in_lockstep();
     }
     return plan;
   }
 
   NodeResult run(Context& context) const override {
-    if (config_.mode == "sync")
+    if (in_lockstep())
       SynchronousElastic(context, config_).run();
     else if (joined_from_the_start(context))
       AsynchronousElastic(context, config_).run();
@@ -214,26 +213,28 @@ class ElasticAveraging : public Strategy {
   }
 
  private:
+  bool in_lockstep() const { return config_.mode == Pace::kLockstep; }
+
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "elastic_averaging");
     if (config_.moving_rate > 0 && config_.penalty > 0)
       throw ConfigError("strategy.penalty",
                         "strategy.penalty and strategy.moving_rate both say how hard workers are "
                         "pulled; give one of them");
-    if (config_.mode == "sync" && config_.moving_rate * static_cast<double>(cluster.workers) > 1)
+    if (in_lockstep() && config_.moving_rate * static_cast<double>(cluster.workers) > 1)
       throw ConfigError("strategy.moving_rate",
                         fmt::format("strategy.moving_rate = {} times cluster.workers = {} is more "
                                     "than 1: the centre would move beyond the workers; lower it, "
                                     "or take strategy.mode = \"async\"",
                                     config_.moving_rate, cluster.workers));
-    if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
+    if (!in_lockstep()) refuse_cost_only(cluster, "strategy.mode = \"async\"");
   }
 
   StepCost step_cost(const PlanInput& input, Rank rank) const {
     const size_t count = input.architecture.parameter_count;
     const auto bytes = static_cast<double>(count * sizeof(float));
     const auto every = static_cast<double>(config_.sync_every);
-    if (config_.mode == "sync") {
+    if (in_lockstep()) {
       const StepCost cost = averaging_cost(input.cluster.workers, count);
       return {.bytes_sent = cost.bytes_sent / every,
               .messages = cost.messages / every,

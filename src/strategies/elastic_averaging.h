@@ -10,13 +10,14 @@
 
 #include <memory>
 
+#include "strategies/local_training.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
 
 // [strategy] kind = "elastic_averaging"
 struct ElasticAveragingConfig {
-  std::string mode = "sync";  // sync | async
+  Pace mode = Pace::kLockstep;
   int64_t sync_every = 4;
   double moving_rate = 0;  // alpha; 0: 0.9 / workers, as in the paper
   double penalty = 0;      // rho; another way to set alpha = lr rho, with the lr of each step

@@ -237,7 +237,7 @@ class Hogwild : public Strategy {
                         fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
                                     "same memory at once, which cluster.fabric = \"{}\" does not "
                                     "have; set it to \"process\", or choose another strategy",
-                                    cluster.fabric));
+                                    word_of(cluster.fabric)));
     if (cluster.remote > 0)
       throw ConfigError("cluster.remote",
                         fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "

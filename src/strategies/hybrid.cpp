@@ -21,7 +21,7 @@ int64_t size_of(const Division& division) { return division.automatic ? 0 : divi
 class Hybrid : public ModelParallel {
  public:
   Hybrid() {
-    config_.kind = "hybrid";
+    config_.kind = ModelParallelKind::kHybrid;
     config_.stages.automatic = true;
     data_.automatic = true;
     shards_.automatic = true;
@@ -40,7 +40,7 @@ class Hybrid : public ModelParallel {
   }
 
   Taxonomy taxonomy() const override {
-    const bool synchronous = config_.schedule != "asynchronous";
+    const bool synchronous = config_.schedule != PipelineSchedule::kAsynchronous;
     return {.structure = "peer-to-peer",
             .parallelism = "hybrid",
             .optimisation = "centralised",
@@ -57,7 +57,8 @@ class Hybrid : public ModelParallel {
     const int64_t stages = !config_.stages.places.empty()
                                ? static_cast<int64_t>(config_.stages.places.size()) + 1
                                : size_of(config_.stages);
-    int64_t given = config_.schedule == "interleaved" ? 1 : std::max<int64_t>(1, stages);
+    const bool interleaved = config_.schedule == PipelineSchedule::kInterleaved;
+    int64_t given = interleaved ? 1 : std::max<int64_t>(1, stages);
     for (const Division* size : {&data_, &shards_}) given *= std::max<int64_t>(1, size_of(*size));
     if (given <= cluster.workers) shrink_cluster(cluster, cluster.workers / given * given);
   }

@@ -7,6 +7,7 @@
 // often than a slow one. Who has trained on how many samples travels with the strategy's messages.
 #pragma once
 
+#include "core/schema.h"
 #include "data/batches.h"
 #include "strategies/compute.h"
 #include "strategies/strategy.h"
@@ -14,6 +15,7 @@
 namespace tutti {
 
 enum class Pace { kLockstep, kFree };
+constexpr auto words(Pace) { return WordList<2>{"sync", "async"}; }
 
 class LocalTraining {
  public:

@@ -85,6 +85,9 @@ struct Plan {
   std::string equivalence = {};
   int64_t workers = 0;               // the first nodes; other roles follow
   std::vector<NodePlan> nodes = {};  // by rank
+  // The settings below [strategy] that say how many nodes have a role: {"server", "servers"}. A
+  // role of other nodes than workers that has none cannot do with fewer.
+  std::vector<std::pair<std::string, std::string>> role_settings = {};
   Rank recorder = 0;                 // who keeps the record
   int64_t steps = 0;
   int64_t samples = 0;         // of all steps; 0: the batches do not determine it

@@ -14,7 +14,7 @@ namespace {
 class TensorParallel : public ModelParallel {
  public:
   TensorParallel() {
-    config_.kind = "tensor";
+    config_.kind = ModelParallelKind::kTensor;
     config_.shards = 0;
   }
 

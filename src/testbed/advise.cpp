@@ -129,11 +129,11 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   base.compare.clear();
   if (!options.cluster.empty())
     base.cluster = load_cluster(options.cluster);
-  else if (base.cluster.fabric != "virtual")
+  else if (base.cluster.fabric != FabricKind::kVirtual)
     throw ConfigError("--cluster",
                       fmt::format("the job's own cluster has cluster.fabric = \"{}\"; name one to "
                                   "advise for, e.g. --cluster rack-1g (recipes/clusters)",
-                                  base.cluster.fabric));
+                                  word_of(base.cluster.fabric)));
   Job loadable = with_settings(base, {"strategy={ kind = \"solo\" }"});  // the data alone:
   loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
   const Resolved task = resolve(loadable);

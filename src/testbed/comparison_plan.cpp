@@ -10,7 +10,7 @@ namespace {
 
 // What decides the learning curve: the class, the task and the optimizer, never the cluster.
 std::string curve_key(const Job& job, const std::string& equivalence) {
-  if (job.cluster.fabric != "virtual" || job.cluster.cost_only) return "";
+  if (job.cluster.fabric != FabricKind::kVirtual || job.cluster.cost_only) return "";
   if (equivalence.empty()) return "";
   Job what;
   what.task = job.task;
@@ -23,7 +23,7 @@ bool is_cheapest(const Job& job) { return job.cluster.workers == 1; }
 
 }  // namespace
 
-bool runs_alone(const Job& job) { return job.cluster.fabric != "virtual"; }
+bool runs_alone(const Job& job) { return job.cluster.fabric != FabricKind::kVirtual; }
 
 std::vector<PlannedRun> plan_runs(const std::vector<ComparedJob>& compared,
                                   const std::vector<uint64_t>& seeds, bool share_curves) {

@@ -1,5 +1,6 @@
 // CSV by RFC 4180: quoted where needed, numbers in full precision, unknown values empty.
 #include "core/described_json.h"
+#include "jobs/plan_json.h"
 #include "testbed/exports.h"
 
 namespace tutti {
@@ -81,8 +82,8 @@ std::string csv_of_strategies(const Comparison& comparison) {
     for (const char* key :
          {"name", "kind", "fabric", "workers", "obtained", "status", "error", "shared_curve_of"})
       csv.add(key, row[key]);
-    for (const char* key : {"structure", "parallelism", "optimisation", "timing", "pattern"})
-      csv.add(key, row["taxonomy"][key]);
+    for (const TaxonomyPart& part : taxonomy_parts())
+      csv.add(part.name, row["taxonomy"][part.name]);
     csv.add("seeds", strategy.seeds.size());
     csv.add("reached", row["reached"]);
     for (const NamedQuality& each : qualities_over_seeds())

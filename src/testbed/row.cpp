@@ -257,7 +257,7 @@ ComparedStrategy strategy_row(const Contender& contender) {
   row.kind = shown->job.strategy_kind;
   row.settings = own_settings(shown->job);
   row.taxonomy = record.taxonomy;
-  row.fabric = shown->job.cluster.fabric;
+  row.fabric = word_of(shown->job.cluster.fabric);
   row.workers = shown->job.cluster.workers;
   row.plan = record.plan;
   row.machines = as_number(record.machines);

@@ -117,7 +117,7 @@ RunFiles missing_run(const std::string& folder, const Job& job, const std::strin
   RunRecord nothing;
   nothing.status = status;
   nothing.error = error;
-  nothing.virtual_clock = job.cluster.fabric == "virtual";
+  nothing.virtual_clock = job.cluster.fabric == FabricKind::kVirtual;
   RunFiles run;
   run.folder = folder;
   run.job = job;

@@ -25,7 +25,7 @@ bool steps_are_alike(const Job& job) { return job.strategy->taxonomy().timing ==
 
 bool has_chance(const ClusterConfig& cluster) {
   return std::any_of(cluster.stragglers.begin(), cluster.stragglers.end(),
-                     [](const StragglerConfig& s) { return s.kind != "constant"; });
+                     [](const StragglerConfig& s) { return s.kind != StragglerKind::kConstant; });
 }
 
 RunRecord run_steps(Job job, const Data& data, int64_t steps, const std::atomic<bool>& stop) {

@@ -35,7 +35,7 @@ std::string bits_per_second(double bytes_per_second) {
 
 std::string describe(const ClusterConfig& c) {
   const std::string plural = c.workers == 1 ? "" : "s";
-  if (c.fabric != "virtual")
+  if (c.fabric != FabricKind::kVirtual)
     return fmt::format("{} process{}", c.workers, c.workers == 1 ? "" : "es");
   std::string text =
       fmt::format("{} node{} of {} on {}, {}", c.workers, plural,
@@ -156,7 +156,7 @@ void make_unique(std::vector<Contender>& contenders) {
   rename([](const Contender& c) { return variant_name(c.runs.front().job); });
   rename([](const Contender& c) {
     const ClusterConfig& cluster = c.runs.front().job.cluster;
-    return fmt::format("{} {} x{}", c.name, cluster.fabric, cluster.workers);
+    return fmt::format("{} {} x{}", c.name, word_of(cluster.fabric), cluster.workers);
   });
   std::map<std::string, int> seen;
   for (Contender& c : contenders)
@@ -251,7 +251,7 @@ Comparison summarise(const std::string& name, Job& job, const std::vector<Conten
                              job.task.model.kind(), description);
   result.task = compared_task(job.task, record);
   result.task.seeds = rows.front().seeds;
-  result.cluster = {job.cluster.fabric, job.cluster.workers, description};
+  result.cluster = {std::string(word_of(job.cluster.fabric)), job.cluster.workers, description};
   result.definitions = comparison_definitions();
   if (const std::string others = rows_of_other_tasks(contenders); !others.empty())
     result.definitions["tasks"] = fmt::format(

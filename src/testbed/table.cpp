@@ -312,7 +312,8 @@ std::string heading(const ComparedTask& task) {
 
 std::string grouped(const Rows& rows, const TableLayout& layout, const std::string& by) {
   const auto group_of = [&](const ComparedStrategy& row) {
-    return json_of(row.taxonomy).value(by, std::string("?"));
+    const std::string place = json_of(row.taxonomy).value(by, "");
+    return place.empty() ? std::string("?") : place;
   };
   std::vector<std::string> groups;
   for (const ComparedStrategy* row : rows)

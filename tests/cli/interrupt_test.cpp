@@ -210,7 +210,7 @@ TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
   const std::atomic<bool> stop{true};
   for (const std::string fabric : {"process", "virtual"}) {
     Job job = parse_job(endless_job(), "test");
-    job.cluster.fabric = fabric;
+    job.cluster.fabric = value_of(fabric, job.cluster.fabric);
     EXPECT_THROW(launch(job, {.out = "", .keep_files = false}, stop), InterruptedError);
     const RunRecord record = launch(resolve(job), {.out = "", .keep_files = false}, stop);
     EXPECT_EQ(record.status, "interrupted");

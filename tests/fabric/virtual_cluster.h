@@ -20,7 +20,7 @@ inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
 inline ClusterConfig virtual_cluster(int64_t workers) {
   ClusterConfig config;
-  config.fabric = "virtual";
+  config.fabric = FabricKind::kVirtual;
   config.workers = workers;
   config.bandwidth = 1e8;
   config.latency_s = 1e-3;

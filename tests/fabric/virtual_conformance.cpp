@@ -9,7 +9,7 @@ const FabricUnderTest& fabric_under_test() {
   static const FabricUnderTest fabric{
       [](int nodes, const ConformanceOptions& options) {
         ClusterConfig config;
-        config.fabric = "virtual";
+        config.fabric = FabricKind::kVirtual;
         config.workers = nodes;
         config.nodes_per_host = TUTTI_TEST_ONE_HOST ? nodes : 1;
         config.timeout_s = options.timeout_s;

@@ -78,14 +78,14 @@ TEST(VirtualStragglers, ConstantAndDrift) {
   EXPECT_NEAR(charge_at(constant, 0, 1, 0), 1, 1e-9);
   EXPECT_NEAR(charge_at(constant, 0, 1, 1), 3, 1e-9);
   StragglerConfig drift;
-  drift.kind = "drift";
+  drift.kind = StragglerKind::kDrift;
   drift.factor = 3;
   drift.duration_s = 10;
   EXPECT_NEAR(charge_at(drift, 0, 1), 1, 1e-9);
   EXPECT_NEAR(charge_at(drift, 5, 1), 2, 1e-9);
   EXPECT_NEAR(charge_at(drift, 50, 1), 3, 1e-9);
   StragglerConfig wave;
-  wave.kind = "wave";
+  wave.kind = StragglerKind::kWave;
   wave.factor = 3;
   wave.at_s = 1;
   wave.duration_s = 4;
@@ -97,7 +97,7 @@ TEST(VirtualStragglers, ConstantAndDrift) {
 
 TEST(VirtualStragglers, PausesDelayWhoComputes) {
   StragglerConfig pause;
-  pause.kind = "pause";
+  pause.kind = StragglerKind::kPause;
   pause.at_s = 1;
   pause.duration_s = 2;
   EXPECT_NEAR(charge_at(pause, 0, 0.9), 0.9, 1e-9);  // over before
@@ -111,10 +111,10 @@ TEST(VirtualStragglers, RandomSlownessHasItsMeanAndItsSeed) {
   for (const char* distribution : {"fixed", "uniform", "exponential", "lognormal"}) {
     ClusterConfig config = virtual_cluster(2);
     StragglerConfig random;
-    random.kind = "random";
+    random.kind = StragglerKind::kRandom;
     random.factor = 4;
     random.probability = 0.25;
-    random.distribution = distribution;
+    random.distribution = value_of(distribution, random.distribution);
     config.stragglers = {random};
     const auto run = [&](uint64_t seed) {
       return simulate(
@@ -147,7 +147,7 @@ TEST(VirtualStragglers, RandomSlownessHasItsMeanAndItsSeed) {
 // A step is slow as a whole, however much of it is charged at once.
 TEST(VirtualStragglers, AStepIsSlowFromItsBeginningToItsEnd) {
   ClusterConfig config = virtual_cluster(2);
-  config.stragglers = {{.kind = "random", .factor = 4, .probability = 0.25}};
+  config.stragglers = {{.kind = StragglerKind::kRandom, .factor = 4, .probability = 0.25}};
   const auto slow_steps = [&](int charges) {
     return simulate(config,
                     [&](Node& node) {
@@ -203,7 +203,7 @@ TEST(VirtualCosts, ColocatedNodesShareCoresAndSendNothing) {
 TEST(VirtualCosts, AColocatedNodeCrashesAlone) {
   ClusterConfig config = virtual_cluster(2);
   config.colocated = true;
-  config.faults = {{.kind = "crash", .at_s = 1, .nodes = {2}}};
+  config.faults = {{.at_s = 1, .nodes = {2}}};
   const VirtualRun run = simulate(
       config,
       [](Node& node) {

@@ -8,7 +8,7 @@ namespace {
 
 Tag gradient_tag(uint64_t step) { return Tag(Purpose::kGradient, Tag::wrapped(step)); }
 
-FaultConfig fault(const char* kind, double at_s, std::vector<int64_t> nodes) {
+FaultConfig fault(FaultKind kind, double at_s, std::vector<int64_t> nodes) {
   FaultConfig config;
   config.kind = kind;
   config.at_s = at_s;
@@ -30,7 +30,7 @@ std::string losses_until(Node& node, double end_s) {
 
 TEST(VirtualFaults, ACrashIsNoticedAtItsTime) {
   ClusterConfig config = virtual_cluster(3);
-  config.faults = {fault("crash", 1.5, {1})};
+  config.faults = {fault(FaultKind::kCrash, 1.5, {1})};
   const VirtualRun run = simulate(config, [](Node& node) {
     if (node.endpoint().rank() == 1) node.clock().charge({100e9, 0});
     std::vector<std::byte> buffer(8);
@@ -47,7 +47,7 @@ TEST(VirtualFaults, ACrashIsNoticedAtItsTime) {
 
 TEST(VirtualFaults, ACrashedNodeComesBack) {
   ClusterConfig config = virtual_cluster(2);
-  config.faults = {fault("crash", 1, {1})};
+  config.faults = {fault(FaultKind::kCrash, 1, {1})};
   config.faults[0].restart_s = 2;
   const VirtualRun run = simulate(config, [](Node& node) -> std::string {
     if (node.endpoint().rank() == 0) return losses_until(node, 5);
@@ -63,7 +63,7 @@ TEST(VirtualFaults, ACrashedNodeComesBack) {
 // 1 s of transfer, the link dead for 0.3 s of it: what was carried is not lost, latency comes
 // again.
 TEST(VirtualFaults, TransfersOutlastAShortCut) {
-  for (const char* kind : {"link_down", "partition"}) {
+  for (const FaultKind kind : {FaultKind::kLinkDown, FaultKind::kPartition}) {
     ClusterConfig config = virtual_cluster(3);
     config.faults = {fault(kind, 0.5, {1})};
     config.faults[0].duration_s = 0.3;
@@ -74,15 +74,16 @@ TEST(VirtualFaults, TransfersOutlastAShortCut) {
       in_body(!node.membership().next_event());
       return time_now(node);
     });
-    EXPECT_NEAR(run.number(1), 1 + 0.3 + 2 * 2e-3, 1e-5) << kind;
+    EXPECT_NEAR(run.number(1), 1 + 0.3 + 2 * 2e-3, 1e-5) << word_of(kind);
   }
 }
 
 // The node is lost whether its link is dead or a partition leaves it alone on its side, named or
 // not.
 TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
-  const FaultConfig faults[] = {fault("link_down", 0.5, {1}), fault("partition", 0.5, {1}),
-                                fault("partition", 0.5, {0, 2})};
+  const FaultConfig faults[] = {fault(FaultKind::kLinkDown, 0.5, {1}),
+                                fault(FaultKind::kPartition, 0.5, {1}),
+                                fault(FaultKind::kPartition, 0.5, {0, 2})};
   for (const FaultConfig& cut : faults) {
     ClusterConfig config = virtual_cluster(3);
     config.faults = {cut};
@@ -95,10 +96,10 @@ TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
       receive(node, 2 - node.endpoint().rank(), gradient_tag(1), buffer);
       return seen;
     });
-    EXPECT_EQ(run.result(0), "-1@1.5 ") << cut.kind;
-    EXPECT_EQ(run.result(2), "-1@1.5 ") << cut.kind;
-    EXPECT_EQ(run.outcomes[1].kind, NodeOutcome::Kind::kLost) << cut.kind;
-    EXPECT_EQ(run.outcomes[1].result, "-0@1.5 -2@1.5 ") << cut.kind;
+    EXPECT_EQ(run.result(0), "-1@1.5 ") << word_of(cut.kind);
+    EXPECT_EQ(run.result(2), "-1@1.5 ") << word_of(cut.kind);
+    EXPECT_EQ(run.outcomes[1].kind, NodeOutcome::Kind::kLost) << word_of(cut.kind);
+    EXPECT_EQ(run.outcomes[1].result, "-0@1.5 -2@1.5 ") << word_of(cut.kind);
   }
 }
 
@@ -107,7 +108,7 @@ TEST(VirtualFaults, ANodeThatIsCutOffIsLost) {
 TEST(VirtualFaults, OfAPartitionTheSideWithFewerHostsIsLost) {
   ClusterConfig config = virtual_cluster(4);
   config.nodes_per_host = 2;
-  config.faults = {fault("partition", 0.5, {0, 1, 4})};
+  config.faults = {fault(FaultKind::kPartition, 0.5, {0, 1, 4})};
   const VirtualRun run = simulate(
       config, [](Node& node) { return losses_until(node, 3); }, 1, 1);
   for (const size_t rank : {0u, 1u, 4u}) EXPECT_FALSE(run.result(rank).empty());
@@ -118,7 +119,7 @@ TEST(VirtualFaults, OfAPartitionTheSideWithFewerHostsIsLost) {
 TEST(VirtualFaults, APartitionSplitsTheCluster) {
   for (const double duration_s : {0.0, 2.0}) {  // healing later brings nobody back
     ClusterConfig config = virtual_cluster(4);
-    config.faults = {fault("partition", 0.5, {0, 1})};
+    config.faults = {fault(FaultKind::kPartition, 0.5, {0, 1})};
     config.faults[0].duration_s = duration_s;
     const VirtualRun run = simulate(config, [](Node& node) -> std::string {
       const Rank self = node.endpoint().rank();
@@ -144,7 +145,7 @@ TEST(VirtualFaults, APartitionSplitsTheCluster) {
 
 TEST(VirtualFaults, ACrashAfterTheEndChangesNothing) {
   ClusterConfig config = virtual_cluster(2);
-  config.faults = {fault("crash", 1000, {0, 1})};
+  config.faults = {fault(FaultKind::kCrash, 1000, {0, 1})};
   const VirtualRun run = simulate(config, [](Node& node) { return time_now(node); });
   EXPECT_EQ(run.result(0), "0");
   EXPECT_LT(run.joules, 1e-9);
@@ -194,7 +195,7 @@ TEST(VirtualDeadlock, ADeadlineIsNone) {
 }
 
 FaultConfig random_fault(Random& random, int nodes) {
-  constexpr const char* kKinds[] = {"crash", "link_down", "partition"};
+  constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown, FaultKind::kPartition};
   FaultConfig config = fault(kKinds[random.below(3)], random.uniform() * 0.2, {});
   for (int node = 0; node < nodes; ++node)
     if (random.below(4) == 0) config.nodes.push_back(node);

@@ -123,8 +123,8 @@ TEST(VirtualFabric, IsDeterministic) {
   ClusterConfig config = virtual_cluster(12);
   config.racks = 3;
   StragglerConfig random;
-  random.kind = "random";
-  random.distribution = "lognormal";
+  random.kind = StragglerKind::kRandom;
+  random.distribution = Slowness::kLognormal;
   config.stragglers = {random};
   const auto body = [](Node& node) {
     const Rank self = node.endpoint().rank();

@@ -195,7 +195,7 @@ TEST_F(Toml, ComparedEntriesLieOverTheJob) {
   EXPECT_TRUE(alone.cluster.stragglers.empty()) << "a list replaces the one before";
   EXPECT_EQ(path_of(alone.task.data), folder_ / "b.csv");
   EXPECT_EQ(path_of(job.task.data), folder_ / "a.csv");
-  EXPECT_EQ(real.cluster.fabric, "process");
+  EXPECT_EQ(real.cluster.fabric, FabricKind::kProcess);
   EXPECT_EQ(job.cluster.stragglers.size(), 2u);
   expect_round_trip(job);
 }

@@ -22,7 +22,7 @@ class Store : public testing::TestWithParam<std::string> {
   std::vector<NodeOutcome> run(int servers, const Fabric::Body& worker,
                                const StoreSettings& settings = {}, size_t width = 2) {
     ClusterConfig cluster;
-    cluster.fabric = GetParam();
+    cluster.fabric = value_of(GetParam(), cluster.fabric);
     cluster.workers = kWorkers;
     cluster.timeout_s = 30;
     std::vector<std::string> roles(kWorkers, "worker");

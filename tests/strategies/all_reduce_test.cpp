@@ -87,7 +87,7 @@ std::string sum_all_sizes(Node& node, const TopologyEntry& entry) {
 // Every node that sums wrongly, or sends other bytes than the rounds of `what` promise, says so.
 void check_sums(const std::string& fabric, const std::vector<TopologyEntry>& what, int nodes) {
   ClusterConfig cluster;
-  cluster.fabric = fabric;
+  cluster.fabric = value_of(fabric, cluster.fabric);
   cluster.workers = nodes;
   cluster.timeout_s = 60;
   for (const TopologyEntry& entry : what)
@@ -125,7 +125,7 @@ TEST(AllReduce, PartsOfAnotherSizeAreAProtocolError) {
   for (const char* fabric : {"process", "virtual"})
     for (const size_t sent : {size_t{0}, size_t{196}, size_t{204}, size_t{40'000}}) {
       ClusterConfig cluster;
-      cluster.fabric = fabric;
+      cluster.fabric = value_of(fabric, cluster.fabric);
       const std::atomic<bool> never{false};
       const auto outcomes =
           make_fabric(cluster, {"worker", "worker"}, 1)

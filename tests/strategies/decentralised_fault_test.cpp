@@ -24,7 +24,7 @@ class Synchronous : public testing::TestWithParam<Settings> {};
 TEST_P(Synchronous, EverySurvivorNamesTheLostPeer) {
   for (const int64_t victim : {0, 2, 4}) {
     Job job = load_job("", logistic_task() + GetParam() + on_virtual(5));
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = 0.003, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost);
     for (int64_t rank = 0; rank < 5; ++rank) {
@@ -52,7 +52,7 @@ TEST_P(Asynchronous, GoesOnWithoutALostWorker) {
   for (const int64_t victim : {1, 3}) {
     Job job =
         load_job("", logistic_task() + GetParam() + on_virtual(5) + Settings{"task.epochs=10"});
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = 0.003, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.status, "done") << record.error;
     EXPECT_EQ(record.exit_code, 0);
@@ -68,7 +68,7 @@ TEST_P(Asynchronous, GoesOnWithoutALostWorker) {
 
 TEST_P(Asynchronous, EndsWhenRankZeroIsLost) {
   Job job = load_job("", logistic_task() + GetParam() + on_virtual(4) + Settings{"task.epochs=10"});
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {0}});
+  job.cluster.faults.push_back({.at_s = 0.003, .nodes = {0}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
   for (size_t rank = 1; rank < 4; ++rank)
@@ -77,7 +77,7 @@ TEST_P(Asynchronous, EndsWhenRankZeroIsLost) {
 
 TEST_P(Asynchronous, AWorkerThatComesBackTakesNoPart) {
   Job job = load_job("", logistic_task() + GetParam() + on_virtual(4) + Settings{"task.epochs=10"});
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
+  job.cluster.faults.push_back({.at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.status, "done") << record.error;
   EXPECT_GT(record.nodes[0].test_quality, 0.9);
@@ -97,21 +97,25 @@ Job random_job(const Settings& strategy, uint64_t seed) {
   Job job = load_job("", settings);
   const double length_s = random.uniform() * 0.1;
   for (uint64_t i = random.below(4); i > 0; --i) {
-    const char* kinds[] = {"crash", "link_down", "partition"};
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
+                                      FaultKind::kPartition};
     FaultConfig fault;
-    fault.kind = kinds[random.below(3)];
+    fault.kind = kKinds[random.below(3)];
     fault.at_s = random.uniform() * length_s;
     fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
-    if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+    if (fault.kind != FaultKind::kCrash)
+      fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
     job.cluster.stragglers.push_back(
-        {.kind = "random", .factor = 5, .probability = 0.2, .distribution = "exponential"});
+        {.kind = StragglerKind::kRandom,
+         .factor = 5,
+         .probability = 0.2,
+         .distribution = Slowness::kExponential});
   if (random.below(2))
     job.cluster.stragglers.push_back(
-        {.kind = "constant",
-         .node = static_cast<int64_t>(random.below(static_cast<uint64_t>(workers))),
+        {.node = static_cast<int64_t>(random.below(static_cast<uint64_t>(workers))),
          .factor = 20});
   return job;
 }

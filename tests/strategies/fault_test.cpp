@@ -37,17 +37,21 @@ Job random_job(uint64_t seed) {
   const uint64_t faults = random.below(4);
   for (uint64_t i = 0; i < faults; ++i) {
     FaultConfig fault;
-    const char* kinds[] = {"crash", "link_down", "partition"};
-    fault.kind = topology == "direct" ? "crash" : kinds[random.below(3)];
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
+                                      FaultKind::kPartition};
+    fault.kind = topology == "direct" ? FaultKind::kCrash : kKinds[random.below(3)];
     fault.at_s = random.uniform() * 0.05;
     fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
     const double heals_s = random.below(2) ? random.uniform() * 0.1 : 0;
-    (fault.kind == "crash" ? fault.restart_s : fault.duration_s) = heals_s;
+    (fault.kind == FaultKind::kCrash ? fault.restart_s : fault.duration_s) = heals_s;
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
     job.cluster.stragglers.push_back(
-        {.kind = "random", .factor = 5, .probability = 0.2, .distribution = "exponential"});
+        {.kind = StragglerKind::kRandom,
+         .factor = 5,
+         .probability = 0.2,
+         .distribution = Slowness::kExponential});
   return job;
 }
 
@@ -89,7 +93,7 @@ TEST(RandomFaults, ReplayExactly) {
 // deadline or, as strategies do, with one.
 std::string planted_deadlock(double timeout_s) {
   ClusterConfig cluster;
-  cluster.fabric = "virtual";
+  cluster.fabric = FabricKind::kVirtual;
   const auto fabric = make_fabric(cluster, {"worker", "worker"}, 1);
   const std::atomic<bool> never{false};
   return stated_outcome(fabric->run(
@@ -126,7 +130,7 @@ Settings five_workers(const std::string& topology) {
 
 RunRecord run_with_crash(const Settings& settings, double at_s, int64_t victim) {
   Job job = load_job("", settings);
-  job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {victim}});
+  job.cluster.faults.push_back({.at_s = at_s, .nodes = {victim}});
   return run_job(job);
 }
 

@@ -25,7 +25,7 @@ std::vector<std::vector<std::vector<float>>> gossip(const std::string& fabric,
                                                     const std::string& name, int nodes,
                                                     uint64_t rounds) {
   ClusterConfig cluster;
-  cluster.fabric = fabric;
+  cluster.fabric = value_of(fabric, cluster.fabric);
   cluster.workers = nodes;
   cluster.timeout_s = 60;
   const auto made =
@@ -213,7 +213,7 @@ TEST(AsyncGossip, DoesNotWaitForAStraggler) {
                                      "task.epochs=20", "cluster.fabric=virtual",
                                      "cluster.workers=4", "cluster.step_overhead=0",
                                      "cluster.layer_overhead=0", "cluster.speed=\"10 MFLOP/s\""});
-  job.cluster.stragglers.push_back({.kind = "constant", .node = 2, .factor = 10});
+  job.cluster.stragglers.push_back({.node = 2, .factor = 10});
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;
   EXPECT_GT(record.nodes[1].steps, 5 * record.nodes[2].steps);

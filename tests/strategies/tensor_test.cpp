@@ -129,7 +129,7 @@ TEST(Tensor, ALostShardIsNamedWithWhatWasSummed) {
         "", mlp_task() + tensor(4, "virtual") +
                 Settings{"task.max_steps=0", "cluster.step_overhead=0", "cluster.layer_overhead=0",
                          "cluster.speed=\"10 MFLOP/s\"", "cluster.detect=0.05"});
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = 0.02, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost) << record.error;
     for (int64_t rank = 0; rank < 4; ++rank) {

@@ -53,12 +53,13 @@ inline void expect_stated_outcomes(uint64_t seeds, double within_s, int more_tha
     const uint64_t nodes = resolve(job).plan.roles().size();
     for (uint64_t i = random.below(3); i > 0; --i) {
       FaultConfig fault;
-      const char* kinds[] = {"crash", "link_down", "partition"};
-      fault.kind = kinds[random.below(3)];
+      constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
+                                      FaultKind::kPartition};
+      fault.kind = kKinds[random.below(3)];
       fault.at_s = random.uniform() * within_s;
       fault.nodes = {static_cast<int64_t>(random.below(nodes))};
       const double heals_s = random.below(2) ? random.uniform() * 0.1 : 0;
-      (fault.kind == "crash" ? fault.restart_s : fault.duration_s) = heals_s;
+      (fault.kind == FaultKind::kCrash ? fault.restart_s : fault.duration_s) = heals_s;
       job.cluster.faults.push_back(fault);
     }
     const RunRecord record = run_job(job);

@@ -92,7 +92,7 @@ TEST(StepSimulation, SpreadsOverTheSeedsOfStragglers) {
   const Resolved resolved = resolve(job);
   EXPECT_EQ(simulate_steps(job, resolved.data, never).step_error, 0);
   StragglerConfig straggler;
-  straggler.kind = "random";
+  straggler.kind = StragglerKind::kRandom;
   straggler.factor = 1000;
   straggler.probability = 0.05;
   job.cluster.stragglers = {straggler};

@@ -186,6 +186,15 @@ class Report(unittest.TestCase):
         self.find("#table-controls select option[value=timing]")[0].click()
         groups = [row.text for row in self.find("#table tr.group")]
         self.assertEqual(groups, ["timing: asynchronous", "timing: synchronous"])
+        self.find("#table-controls select option[value=stragglers]")[0].click()
+        groups = [row.text for row in self.find("#table tr.group")]
+        self.assertEqual(groups, ["stragglers: everybody waits", "stragglers: nobody waits",
+                                  "stragglers: unknown"])
+        self.click("#architectures summary")
+        self.eventually(lambda: self.find("#architectures tbody tr"), "no table of architectures")
+        rows = [row.text for row in self.find("#architectures tbody tr")]
+        self.assertIn("gossip decentralised data decentralised asynchronous graph shares of each batch "
+                      "nobody waits sums of gradients a share of the batch", rows)
         self.expect_quiet()
 
     def test_dark_switch_values_and_axes(self):

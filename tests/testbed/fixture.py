@@ -12,7 +12,8 @@ import sys
 NODES = 8
 SEEDS = [1, 2, 3]
 TARGET = 0.85
-TAXONOMY_KEYS = ["structure", "parallelism", "optimisation", "timing", "pattern"]
+TAXONOMY_KEYS = ["structure", "parallelism", "optimisation", "timing", "pattern", "data", "stragglers",
+                 "communication", "computation"]
 
 
 def stat(values):
@@ -114,20 +115,27 @@ def node_rows(rng, nodes, servers, total_s, all_links):
 # plateau, speed of learning, staleness histogram, taxonomy
 STRATEGIES = [
     ("solo", "solo", "none", 0, 1, 0.160, 0, 0.905, 1.0, [1],
-     ["one node", "none", "centralised", "synchronous", "none"]),
+     ["one node", "none", "centralised", "synchronous", "none",
+      "shares of each batch", "everybody waits", "nothing", "a share of the batch"]),
     ("ring", "allreduce", "ring", 0, 8, 0.022, 0.013, 0.905, 1.0, [1],
-     ["decentralised", "data", "centralised", "synchronous", "ring"]),
+     ["decentralised", "data", "centralised", "synchronous", "ring",
+      "shares of each batch", "everybody waits", "sums of gradients", "a share of the batch"]),
     ("butterfly", "allreduce", "butterfly", 0, 8, 0.022, 0.011, 0.905, 1.0, [1],
-     ["decentralised", "data", "centralised", "synchronous", "butterfly"]),
+     ["decentralised", "data", "centralised", "synchronous", "butterfly",
+      "shares of each batch", "everybody waits", "sums of gradients", "a share of the batch"]),
     ("parameter-server", "server", "server", 2, 8, 0.022, 0.041, 0.905, 1.0, [1],
-     ["centralised", "data", "centralised", "synchronous", "star"]),
+     ["centralised", "data", "centralised", "synchronous", "star",
+      "shares of each batch", "everybody waits", "gradients", "a share of the batch"]),
     ("async-server", "server", "server", 2, 8, 0.022, 0.016, 0.893, 0.7,
      [40, 120, 310, 420, 380, 260, 150, 70, 30, 12, 4, 2],
-     ["centralised", "data", "centralised", "asynchronous", "star"]),
+     ["centralised", "data", "centralised", "asynchronous", "star",
+      "shares of each batch", "nobody waits", "gradients", "a share of the batch"]),
     ("gossip", "gossip", "gossip", 0, 8, 0.022, 0.006, 0.832, 0.8, [300, 900, 400, 90],
-     ["decentralised", "data", "decentralised", "asynchronous", "graph"]),
+     ["decentralised", "data", "decentralised", "asynchronous", "graph",
+      "shares of each batch", "nobody waits", "sums of gradients", "a share of the batch"]),
     ("local-sgd", "local", "tree", 0, 8, 0.022, 0.004, 0.7, 1.2, [800],
-     ["hierarchical", "data", "decentralised", "synchronous", "tree"]),
+     ["hierarchical", "data", "decentralised", "synchronous", "tree",
+      "shares of each batch", "everybody waits", "sums of gradients", "a share of the batch"]),
 ]
 
 

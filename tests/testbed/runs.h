@@ -33,7 +33,7 @@ inline std::string make_run(const std::string& folder, const MadeRun& made) {
   record.status = made.status;
   record.error = made.status == "done" ? "" : "the loss is nan at step 3";
   record.metric = "accuracy";
-  record.virtual_clock = job.cluster.fabric == "virtual";
+  record.virtual_clock = job.cluster.fabric == FabricKind::kVirtual;
   record.joules = 7;
   record.energy_method = "simulated";
   record.co2e = {3, "by hand"};

@@ -365,6 +365,13 @@ TEST_F(Summary, TheTableFits) {
   EXPECT_EQ(bold.find("\033[31m"), std::string::npos) << "nothing failed";
   const std::string grouped = comparison_table(made, {.group = "structure"});
   EXPECT_LT(grouped.find("-- structure: peer-to-peer"), grouped.find("-- structure: single node"));
+  const std::string by_work = comparison_table(made, {.group = "computation"});
+  EXPECT_NE(by_work.find("-- computation: a share of the batch"), std::string::npos) << by_work;
+  // A comparison of an older version knows less.
+  Comparison older = made;
+  for (ComparedStrategy& each : older.strategies) each.taxonomy.computation.clear();
+  EXPECT_NE(comparison_table(older, {.group = "computation"}).find("-- computation: ?"),
+            std::string::npos);
 }
 
 }  // namespace

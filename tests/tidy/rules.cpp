@@ -208,6 +208,15 @@ Findings strategies_see_nodes_alone(const SourceFile& file) {
   return lines_with(file, pattern, "is not for strategies: they see their node alone");
 }
 
+// Below jobs/ a choice between words is an enum: text becomes a value where settings are read.
+Findings words_are_enums(const SourceFile& file) {
+  static const std::set<std::string> kFolders = {"fabric", "collectives", "optimizers", "sparse",
+                                                 "data",   "models",      "strategies"};
+  if (!kFolders.contains(folder_of(file.path))) return {};
+  static const std::regex pattern("[!=]= \"|\" [!=]= ");
+  return lines_with(file, pattern, "compares text; make it an enum with words (core/schema.h)");
+}
+
 }  // namespace
 
 const std::vector<Rule>& rules() {
@@ -222,6 +231,7 @@ const std::vector<Rule>& rules() {
       {"Environment", environment},
       {"NoThreads", no_threads},
       {"StrategiesSeeNodesAlone", strategies_see_nodes_alone},
+      {"WordsAreEnums", words_are_enums},
   };
   return all;
 }

@@ -112,6 +112,12 @@ TEST(TidyRules, FindWhatTheyLookFor) {
       {"StrategiesSeeNodesAlone",
        {"src/strategies/a.cpp", "std::random_device d;\n"},
        {"src/strategies/a.cpp", "Random random(seed, Stream::kFault);\n"}},
+      {"WordsAreEnums",
+       {"src/strategies/a.cpp", "if (config.mode == \"sync\") return;\n"},
+       {"src/strategies/a.cpp", "if (config.mode == Pace::kLockstep) return;\n"}},
+      {"WordsAreEnums",
+       {"src/fabric/a.cpp", "const bool cut = \"crash\" != fault.kind;\n"},
+       {"src/cli/a.cpp", "if (kind == \"strategies\") return;\n"}},
   };
   for (const Example& example : examples) {
     EXPECT_EQ(check(example.rule, example.bad).size(), 1u)

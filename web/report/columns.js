@@ -74,16 +74,24 @@ export const COLUMNS = [
         obtained: obtained || obtainedBy,
       }));
 
-export const GROUPINGS = [
-  ["", "not grouped"],
+// What architectures are compared by; comparisons of older versions lack the last four.
+export const TAXONOMY = [
   ["structure", "structure"],
   ["parallelism", "parallelism"],
   ["optimisation", "optimisation"],
   ["timing", "timing"],
   ["pattern", "pattern"],
+  ["data", "data"],
+  ["stragglers", "stragglers"],
+  ["communication", "communication"],
+  ["computation", "computation"],
+];
+export const GROUPINGS = [
+  ["", "not grouped"],
+  ...TAXONOMY,
   ["kind", "kind"],
   ["fabric", "fabric"],
 ];
 export function groupOf(strategy, grouping) {
-  return String((strategy.taxonomy || {})[grouping] ?? strategy[grouping] ?? "unknown");
+  return String((strategy.taxonomy || {})[grouping] || strategy[grouping] || "unknown");
 }

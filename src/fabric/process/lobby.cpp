@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 
 #include "core/error.h"
 #include "fabric/process/process_clock.h"
@@ -17,6 +18,7 @@ namespace {
 
 using Type = ControlMessage::Type;
 
+constexpr std::string_view kEveryInterface = "0.0.0.0";  // an address to listen on, not to dial
 constexpr size_t kTokenBytes = 16;
 constexpr size_t kMostStrangers = 32;
 constexpr int64_t kPatienceNs = 5'000'000'000;
@@ -51,7 +53,7 @@ Lobby::Lobby(const HostPort& where) : socket_(listen_on(where)), token_(make_tok
 
 std::string Lobby::address() const {
   HostPort address = local_address(socket_);
-  if (address.host == "0.0.0.0") {
+  if (address.host == kEveryInterface) {
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) == 0) address.host = name.data();
   }

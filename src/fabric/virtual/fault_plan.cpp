@@ -11,10 +11,11 @@ namespace {
 // Returns the nodes that the fault names. A link belongs to a host, so all nodes there are named.
 std::vector<bool> named_in(const World& world, const FaultConfig& fault) {
   std::vector<bool> named(static_cast<size_t>(world.size()));
+  const bool of_links = fault.kind == FaultKind::kLinkDown;
   for (Rank rank = 0; rank < world.size(); ++rank)
     for (const int64_t node : fault.nodes)
       if (node == rank ||
-          (fault.kind == "link_down" && world.platform().same_host(static_cast<Rank>(node), rank)))
+          (of_links && world.platform().same_host(static_cast<Rank>(node), rank)))
         named[static_cast<size_t>(rank)] = true;
   return named;
 }
@@ -22,7 +23,7 @@ std::vector<bool> named_in(const World& world, const FaultConfig& fault) {
 // The network between these nodes is cut. Nodes of one host never need it.
 Transfers::Separates separation(const World& world, const FaultConfig& fault) {
   return [&platform = world.platform(), named = named_in(world, fault),
-          link_down = fault.kind == "link_down"](Rank a, Rank b) {
+          link_down = fault.kind == FaultKind::kLinkDown](Rank a, Rank b) {
     const bool at_a = named[static_cast<size_t>(a)];
     const bool at_b = named[static_cast<size_t>(b)];
     return !platform.same_host(a, b) && (link_down ? at_a || at_b : at_a != at_b);
@@ -34,7 +35,7 @@ Transfers::Separates separation(const World& world, const FaultConfig& fault) {
 // single node is lost in the same way, whatever cuts it off.
 std::vector<bool> cut_off_by(const World& world, const FaultConfig& fault) {
   std::vector<bool> named = named_in(world, fault);
-  if (fault.kind == "link_down") return named;
+  if (fault.kind == FaultKind::kLinkDown) return named;
   std::set<const void*> hosts, hosts_of_named;
   for (Rank rank = 0; rank < world.size(); ++rank)
     (named[static_cast<size_t>(rank)] ? hosts_of_named : hosts)
@@ -70,7 +71,7 @@ void plan_cut(World& world, const FaultConfig& fault) {
 
 void plan_faults(World& world) {
   for (const FaultConfig& fault : world.config().faults)
-    fault.kind == "crash" ? plan_crash(world, fault) : plan_cut(world, fault);
+    fault.kind == FaultKind::kCrash ? plan_crash(world, fault) : plan_cut(world, fault);
 }
 
 }  // namespace tutti::simulation

@@ -13,14 +13,20 @@ bool concerns(const StragglerConfig& straggler, Rank rank, Rank workers) {
   return straggler.node < 0 ? rank < workers : straggler.node == rank;
 }
 
-// How many times slower a slow step is: mean `factor`, never below 1. All but "fixed" draw the
+// How many times slower a slow step is: mean `factor`, never below 1. All but fixed ones draw the
 // excess over 1, so that their means are exact.
 double draw(const StragglerConfig& straggler, Random& random) {
   const double excess = straggler.factor - 1;
-  if (straggler.distribution == "uniform") return 1 + 2 * excess * random.uniform();
-  if (straggler.distribution == "exponential") return 1 - excess * std::log1p(-random.uniform());
-  if (straggler.distribution == "lognormal")
-    return 1 + excess * std::exp(random.normal() - 0.5);  // deviation 1 of the logarithm
+  switch (straggler.distribution) {
+    case Slowness::kUniform:
+      return 1 + 2 * excess * random.uniform();
+    case Slowness::kExponential:
+      return 1 - excess * std::log1p(-random.uniform());
+    case Slowness::kLognormal:
+      return 1 + excess * std::exp(random.normal() - 0.5);  // deviation 1 of the logarithm
+    case Slowness::kFixed:
+      break;
+  }
   return straggler.factor;
 }
 
@@ -29,7 +35,7 @@ double draw(const StragglerConfig& straggler, Random& random) {
 Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, Rank workers, uint64_t seed)
     : workers_(workers), seed_(seed) {
   for (const StragglerConfig& straggler : stragglers)
-    (straggler.kind == "pause" ? pauses_ : slowing_).push_back(straggler);
+    (straggler.kind == StragglerKind::kPause ? pauses_ : slowing_).push_back(straggler);
   std::stable_sort(pauses_.begin(), pauses_.end(),
                    [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
 }
@@ -37,13 +43,13 @@ Stragglers::Stragglers(const std::vector<StragglerConfig>& stragglers, Rank work
 double Stragglers::slowdown(const StragglerConfig& straggler, size_t index, Rank rank,
                             uint32_t step, double now_s) const {
   if (!concerns(straggler, rank, workers_)) return 1;
-  if (straggler.kind == "constant") return straggler.factor;
-  if (straggler.kind == "drift") {
+  if (straggler.kind == StragglerKind::kConstant) return straggler.factor;
+  if (straggler.kind == StragglerKind::kDrift) {
     const double reached =
         straggler.duration_s > 0 ? std::min(1.0, now_s / straggler.duration_s) : 1.0;
     return 1 + (straggler.factor - 1) * reached;
   }
-  if (straggler.kind == "wave") {
+  if (straggler.kind == StragglerKind::kWave) {
     const double waves = (now_s - straggler.at_s) / std::max(1e-9, straggler.duration_s);
     const double height =
         waves < 0 ? 0 : std::sin(2 * std::numbers::pi * (waves - std::floor(waves)));

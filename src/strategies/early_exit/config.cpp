@@ -26,14 +26,14 @@ void visit(Visitor& v, EarlyExitConfig& c) {
           "the layers that edge and cloud begin with; empty: where a sample that goes all the way "
           "takes the least time");
   v.field("devices", c.devices, kAtLeastOne, "nodes of the first tier");
-  v.choice("views", c.views, {"whole", "parts"},
-           "what a device sees: whole samples, of which it has a share, or its part of every "
-           "sample; with parts an aggregator fuses what the devices say");
-  v.choice("fuse_scores", c.fuse_scores, {"max", "mean", "concat"},
-           "views = \"parts\": how the scores of the devices become one; concat takes one more "
-           "affine layer");
-  v.choice("fuse_features", c.fuse_features, {"max", "mean", "concat"},
-           "views = \"parts\": how what the devices pass on becomes the input of the next tier");
+  choice(v, "views", c.views,
+         "what a device sees: whole samples, of which it has a share, or its part of every "
+         "sample; with parts an aggregator fuses what the devices say");
+  choice(v, "fuse_scores", c.fuse_scores,
+         "views = \"parts\": how the scores of the devices become one; concat takes one more "
+         "affine layer");
+  choice(v, "fuse_features", c.fuse_features,
+         "views = \"parts\": how what the devices pass on becomes the input of the next tier");
   v.field("bits", c.bits, {1, 32},
           "of each value that goes on to the next tier: 1, 2, 4, 8, or 32 for floats as they are");
   v.field("exit_weights", c.exit_weights, kNotNegative,

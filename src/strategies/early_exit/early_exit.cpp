@@ -13,6 +13,7 @@ namespace tutti {
 namespace {
 
 constexpr const char* kKept = "exits";  // the attachment of a run
+constexpr const char* kDevice = "device";
 
 class EarlyExit : public Strategy {
  public:
@@ -64,6 +65,7 @@ class EarlyExit : public Strategy {
       node.memory_bytes = tier_memory(tiers, largest.input(), rank);
     }
     plan.reasons = explain_tiers(tiers, config_, arranged);
+    plan.role_settings = {{kDevice, "devices"}};
     plan.keeps = kKept;
     plan.facts = {{"tiers", tiers.layers}, {"devices", static_cast<int64_t>(tiers.devices)}};
     plan.detail = detail;
@@ -127,7 +129,7 @@ class EarlyExit : public Strategy {
 
   std::vector<std::string> roles(const ClusterConfig& cluster) const {
     std::vector<std::string> roles(static_cast<size_t>(cluster.workers), "edge");
-    std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), "device");
+    std::fill_n(roles.begin(), std::min<int64_t>(config_.devices, cluster.workers), kDevice);
     if (sees_parts(config_) && config_.devices < cluster.workers)
       roles[static_cast<size_t>(config_.devices)] = "aggregator";
     roles.back() = "cloud";

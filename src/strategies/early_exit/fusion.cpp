@@ -28,13 +28,6 @@ std::vector<size_t> places_of(const Views& views, const std::vector<int64_t>& pa
 
 }  // namespace
 
-Fuse fuse_named(std::string_view name) {
-  if (name == "max") return Fuse::kMax;
-  if (name == "mean") return Fuse::kMean;
-  TUTTI_CHECK(name == "concat");
-  return Fuse::kConcat;
-}
-
 std::vector<int64_t> fused_shape(Fuse how, const Views& views, const std::vector<int64_t>& part) {
   if (how != Fuse::kConcat) return part;
   if (part.size() != 3) return {elements(part) * static_cast<int64_t>(views.count())};

@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "core/schema.h"
 #include "strategies/early_exit/views.h"
 
 namespace tutti {
 
 enum class Fuse { kMax, kMean, kConcat };
-Fuse fuse_named(std::string_view name);  // "max", "mean" or "concat"
+constexpr auto words(Fuse) { return WordList<3>{"max", "mean", "concat"}; }
 
 // Returns the shape of fused parts of this shape. Concatenated images lie side by side as the views
 // do, so that a convolution sees across their borders.

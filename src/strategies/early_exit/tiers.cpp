@@ -171,7 +171,7 @@ Architecture arrange_tiers(const EarlyExitConfig& config, const PlanInput& input
   require_classes(input);
   given_stages(whole, whole.cuts(), config.cuts, "strategy.cuts");
   const Views views(whole.input, static_cast<size_t>(config.devices));
-  const Fuse how = fuse_named(config.fuse_features);
+  const Fuse how = config.fuse_features;
   BranchPlan branches{
       .cut = static_cast<size_t>(config.cuts[0]),
       .names = {},
@@ -188,7 +188,7 @@ Architecture arrange_tiers(const EarlyExitConfig& config, const PlanInput& input
                     "strategy.fuse_features = \"{}\": a device sees [{}] of a sample of [{}], and "
                     "the layers of task.model do not fit that, or what is fused ({}); use fewer "
                     "devices, other strategy.cuts, concat, or a model that keeps sizes (resnet20)",
-                    config.devices, config.fuse_features, fmt::join(views.shape(), ", "),
+                    config.devices, word_of(config.fuse_features), fmt::join(views.shape(), ", "),
                     fmt::join(whole.input, ", "), error.what()));
   }
 }
@@ -212,8 +212,8 @@ Tiers place_tiers(const EarlyExitConfig& config, const PlanInput& input) {
                     (whole.input.size() == 3 ? sizeof(uint8_t) : sizeof(float));
   tiers.layers = layers_of_tiers(config, input, count);
   if (sees_parts(config)) tiers.views.emplace(whole.input, tiers.devices);
-  tiers.fuse_scores = fuse_named(config.fuse_scores);
-  tiers.fuse_features = fuse_named(config.fuse_features);
+  tiers.fuse_scores = config.fuse_scores;
+  tiers.fuse_features = config.fuse_features;
   tiers.weights = config.exit_weights;
   if (tiers.weights.empty()) tiers.weights.assign(count, 1.0);
   for (size_t tier = 0; tier + 1 < count; ++tier) {
@@ -232,8 +232,8 @@ std::string explain_views(const EarlyExitConfig& config, const Tiers& tiers) {
       "each of {} devices sees [{}] of every sample and has parameters of its own; the aggregator "
       "on rank {} fuses their scores by {} ({} bytes of each device), the next tier what they pass "
       "on by {}",
-      tiers.devices, fmt::join(tiers.views->shape(), ", "), tiers.devices, config.fuse_scores,
-      tiers.score_bytes(), config.fuse_features);
+      tiers.devices, fmt::join(tiers.views->shape(), ", "), tiers.devices,
+      word_of(config.fuse_scores), tiers.score_bytes(), word_of(config.fuse_features));
 }
 
 }  // namespace

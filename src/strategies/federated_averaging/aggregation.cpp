@@ -21,7 +21,7 @@ Weight weight_of(const Config& config, const OptimizerConfig& optimizer, int64_t
                  int64_t steps) {
   const auto n = static_cast<double>(samples);
   if (clients_count_alike(config)) return {1, n, 1, 1};
-  if (config.algorithm != "fednova") return {n, n, n, n};
+  if (config.algorithm != Algorithm::kFednova) return {n, n, n, n};
   const double reach = reach_of(optimizer, steps);
   return {n / reach, n, n * reach, n};
 }

@@ -29,9 +29,9 @@ void visit_server(Visitor& v, ServerOptimizerConfig& c) {
 }
 
 void visit_availability(Visitor& v, AvailabilityConfig& c) {
-  if (c.kind == "always") return;
+  if (c.kind == AvailabilityKind::kAlways) return;
   v.field("share", c.share, kShare, "of the rounds in which a client is online");
-  if (c.kind == "diurnal")
+  if (c.kind == AvailabilityKind::kDiurnal)
     v.field("period", c.period, kAtLeastOne, "rounds in a day; clients live in all time zones");
 }
 
@@ -42,13 +42,13 @@ void visit(Visitor& v, Config& c) {
   v.field("fraction", c.fraction, kShare, "of the clients that take part in a round");
   v.field("over_select", c.over_select, {1, 100},
           "times as many are asked, and the first to answer are taken");
-  v.choice("algorithm", c.algorithm, {"fedavg", "scaffold", "fednova"},
-           "what clients correct and how the server weighs: nothing and by samples, control "
-           "variates, or by local steps too");
-  if (c.algorithm == "scaffold")
-    v.choice("weigh_by", c.weigh_by, {"clients", "samples"},
-             "all clients count alike, as in the paper, or by their samples; models and control "
-             "variates by the same rule");
+  choice(v, "algorithm", c.algorithm,
+         "what clients correct and how the server weighs: nothing and by samples, control "
+         "variates, or by local steps too");
+  if (has_controls(c))
+    choice(v, "weigh_by", c.weigh_by,
+           "all clients count alike, as in the paper, or by their samples; models and control "
+           "variates by the same rule");
   v.field("local_steps", c.local_steps, kNotNegative,
           "steps that a client takes in a round; 0: local_epochs");
   if (c.local_steps == 0)
@@ -64,8 +64,8 @@ void visit(Visitor& v, Config& c) {
   component(
       v, "split", c.split.kind, [&](Visitor& inner) { visit(inner, c.split); },
       "which client holds which samples");
-  v.component(
-      "availability", c.availability.kind, {"always", "diurnal", "random"},
+  component(
+      v, "availability", c.availability.kind,
       [&](Visitor& inner) { visit_availability(inner, c.availability); },
       "when clients are online");
   v.field("dropout", c.dropout, kBelowOne, "share of the clients that begin and do not answer");
@@ -107,11 +107,11 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                       fmt::format("strategy.split = \"{}\" deals by labels, but task.data is a "
                                   "regression; use iid or quantity",
                                   word_of(c.split.kind)));
-  if (c.algorithm != "fedavg" && c.proximal > 0)
+  if (c.algorithm != Algorithm::kFedavg && c.proximal > 0)
     throw ConfigError("strategy.proximal",
                       fmt::format("strategy.proximal = {} changes the gradients that "
                                   "strategy.algorithm = \"{}\" counts with; leave one of them out",
-                                  c.proximal, c.algorithm));
+                                  c.proximal, word_of(c.algorithm)));
   if (task.deterministic && closes_early(c))
     throw ConfigError("strategy.deadline",
                       "task.deterministic = true needs rounds that wait for every client: leave "
@@ -125,12 +125,12 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                       "optimizer.schedule = \"grow_batch\" and optimizer.base_batch, which follow "
                       "task.global_batch, are not for strategy.kind = \"federated_averaging\"");
   const bool plain = optimizer.weight_decay == 0 && optimizer.clip_norm == 0;
-  if (c.algorithm == "scaffold" && (!optimizer.rule.find<SgdRule>() || !plain))
+  if (has_controls(c) && (!optimizer.rule.find<SgdRule>() || !plain))
     throw ConfigError("optimizer.kind",
                       "strategy.algorithm = \"scaffold\" takes what a client did for a sum of its "
                       "gradients, which needs optimizer.kind = \"sgd\" without weight_decay and "
                       "clip_norm");
-  if (c.algorithm == "fednova" && !optimizer.rule.find<SgdRule>() &&
+  if (c.algorithm == Algorithm::kFednova && !optimizer.rule.find<SgdRule>() &&
       !optimizer.rule.find<MomentumRule>())
     throw ConfigError(
         "optimizer.kind",

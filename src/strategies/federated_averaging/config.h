@@ -13,10 +13,13 @@
 namespace tutti::federated_averaging {
 
 // When clients can be asked, in rounds: the same on every fabric and at every speed.
+enum class AvailabilityKind { kAlways, kDiurnal, kRandom };
+constexpr auto words(AvailabilityKind) { return WordList<3>{"always", "diurnal", "random"}; }
+
 struct AvailabilityConfig {
-  std::string kind = "always";  // always | diurnal | random
-  double share = 0.5;           // diurnal, random: of the time that a client is online
-  double period = 24;           // diurnal: rounds in a day
+  AvailabilityKind kind = AvailabilityKind::kAlways;
+  double share = 0.5;  // diurnal, random: of the time that a client is online
+  double period = 24;  // diurnal: rounds in a day
 };
 
 enum class ServerKind { kSgd, kMomentum, kAdagrad, kAdam, kYogi };
@@ -40,16 +43,23 @@ struct ServerOptimizerConfig {
   bool adapts() const { return kind != ServerKind::kSgd && kind != ServerKind::kMomentum; }
 };
 
+// What clients correct and how the server weighs them.
+enum class Algorithm { kFedavg, kScaffold, kFednova };
+constexpr auto words(Algorithm) { return WordList<3>{"fedavg", "scaffold", "fednova"}; }
+
+enum class WeighBy { kClients, kSamples };
+constexpr auto words(WeighBy) { return WordList<2>{"clients", "samples"}; }
+
 struct Config {
-  int64_t clients = 0;               // 0: one per worker
-  double fraction = 1;               // of the clients, asked in each round
-  double over_select = 1;            // so many times more are asked, and the first to answer count
-  std::string algorithm = "fedavg";  // fedavg | scaffold | fednova
-  int64_t local_steps = 0;           // of each round; 0: local_epochs
+  int64_t clients = 0;     // 0: one per worker
+  double fraction = 1;     // of the clients, asked in each round
+  double over_select = 1;  // so many times more are asked, and the first to answer count
+  Algorithm algorithm = Algorithm::kFedavg;
+  int64_t local_steps = 0;  // of each round; 0: local_epochs
   int64_t local_epochs = 1;
-  int64_t client_batch = 0;  // 0: its share of task.global_batch
-  double proximal = 0;       // FedProx's mu
-  std::string weigh_by = "clients";      // scaffold: both means are over clients | samples
+  int64_t client_batch = 0;              // 0: its share of task.global_batch
+  double proximal = 0;                   // FedProx's mu
+  WeighBy weigh_by = WeighBy::kClients;  // scaffold: both means are over these
   ServerOptimizerConfig server;
   ClientSplitConfig split;
   AvailabilityConfig availability;
@@ -66,9 +76,11 @@ void validate(const Config& config, const OptimizerConfig& optimizer);
 inline int64_t client_count(const Config& config, const ClusterConfig& cluster) {
   return config.clients > 0 ? config.clients : cluster.workers;
 }
+// Returns whether clients and server keep control variates.
+inline bool has_controls(const Config& config) { return config.algorithm == Algorithm::kScaffold; }
 // Returns whether all clients have the same weight, as in SCAFFOLD's paper, whatever they hold.
 inline bool clients_count_alike(const Config& config) {
-  return config.algorithm == "scaffold" && config.weigh_by == "clients";
+  return has_controls(config) && config.weigh_by == WeighBy::kClients;
 }
 // How many answers a round waits for, and how many clients it asks for them.
 int64_t wanted_clients(const Config& config, int64_t clients);

@@ -35,7 +35,7 @@ class FederatedAveraging : public Strategy {
     const int64_t clients = fed::client_count(config_, input.cluster);
     validate_client_split(input.data, config_.split, clients);
     const auto vector = static_cast<double>(input.architecture.parameter_count * sizeof(float));
-    const bool scaffold = config_.algorithm == "scaffold";
+    const bool scaffold = fed::has_controls(config_);
     const double vectors = scaffold ? 2 : 1;
     const auto asked = static_cast<double>(fed::asked_clients(config_, clients));
     const auto workers = static_cast<double>(input.cluster.workers);

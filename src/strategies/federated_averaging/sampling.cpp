@@ -22,8 +22,10 @@ Random of_client(uint64_t seed, int64_t round, int64_t client, PerClient what) {
 
 bool Sampling::online(int64_t round, int64_t client) const {
   const AvailabilityConfig& a = config_.availability;
-  if (a.kind == "random") return of_client(seed_, round, client, kOnline).uniform() < a.share;
-  if (a.kind == "diurnal") {  // awake for a share of each day, from a time of its own on
+  if (a.kind == AvailabilityKind::kRandom)
+    return of_client(seed_, round, client, kOnline).uniform() < a.share;
+  if (a.kind == AvailabilityKind::kDiurnal) {
+    // A client is awake for a share of each day, from a time of its own on.
     const double day =
         static_cast<double>(round) / a.period + of_client(seed_, 0, client, kTimeZone).uniform();
     return day - std::floor(day) < a.share;

@@ -35,7 +35,7 @@ Server::Server(Context& context, const Config& config)
       optimizer_(make_server_optimizer(
           config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
-          parameters_->size(), config.algorithm == "scaffold" ? 2 : 1,
+          parameters_->size(), has_controls(config) ? 2 : 1,
           !context.node.clock().cost_only(),
           [this](size_t place, std::span<const float> control) {
             if (controls_) update_control(round_->client(place), control);
@@ -51,7 +51,7 @@ Server::Server(Context& context, const Config& config)
         samples_in_round(config, context.task, context.cluster, context.data.splits.train.size()) /
         static_cast<double>(context.data.splits.train.size()));
   const bool arithmetic = !node_.clock().cost_only();
-  if (config.algorithm == "scaffold")
+  if (has_controls(config))
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
   on_vectors(context_, 2, parameters_->size(), [&] {
     std::copy_n(context_.model.parameters().begin(), parameters_->size(), parameters_->data());

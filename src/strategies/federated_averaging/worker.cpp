@@ -19,7 +19,7 @@ Worker::Worker(Context& context, const Config& config)
                            context.task.seed)),
       sampling_(config, static_cast<int64_t>(split_.clients()), context.task.seed),
       training_(context, config, split_),
-      scaffold_(config.algorithm == "scaffold"),
+      scaffold_(has_controls(config)),
       start_(context.model.parameters().size()),
       difference_(start_.size()),
       correction_(scaffold_ ? start_.size() : 0),

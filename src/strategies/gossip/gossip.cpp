@@ -19,17 +19,16 @@ class Gossip : public Strategy {
     std::vector<std::string_view> graphs;
     for (const GraphEntry& entry : graph_catalog()) graphs.push_back(entry.name);
     v.choice("graph", config_.graph, graphs, "who averages with whom");
-    v.choice("mode", config_.mode, {"sync", "async"},
-             "all in rounds, or in pairs without waiting for each other");
-    if (config_.mode == "async") return;
-    v.choice("exchange", config_.exchange, {"parameters", "gradients"}, "what is averaged");
-    if (config_.exchange == "parameters")
-      v.choice("order", config_.order, {"adapt_then_combine", "combine_then_adapt"},
-               "step, then average; or average while the gradient is computed, then step");
+    choice(v, "mode", config_.mode, "all in rounds, or in pairs without waiting for each other");
+    if (!in_lockstep()) return;
+    choice(v, "exchange", config_.exchange, "what is averaged");
+    if (config_.exchange == GossipExchange::kParameters)
+      choice(v, "order", config_.order,
+             "step, then average; or average while the gradient is computed, then step");
   }
 
   Taxonomy taxonomy() const override {
-    const bool sync = config_.mode == "sync";
+    const bool sync = in_lockstep();
     return {.structure = "peer-to-peer",
             .parallelism = "data",
             .optimisation = "decentralised",
@@ -46,11 +45,12 @@ class Gossip : public Strategy {
     validate(input.task, input.cluster);
     // Averaging gradients over all is synchronous for every optimizer; averaging parameters only
     // for those that are linear in the gradient.
-    if (config_.mode == "sync" && config_.graph == "complete" && config_.exchange == "gradients")
+    if (in_lockstep() && graph(config_.graph).complete &&
+        config_.exchange == GossipExchange::kGradients)
       plan.equivalence = synchronous_class(input.task);
     set_workers(plan, input, step_cost(input));
     for (size_t rank = 1; rank < plan.nodes.size(); ++rank)
-      plan.nodes[rank].may_be_lost = config_.mode == "async";
+      plan.nodes[rank].may_be_lost = !in_lockstep();
     return plan;
   }
 
@@ -59,25 +59,27 @@ class Gossip : public Strategy {
       context.recorder.figure(
           "spectral_gap",
           spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
-    config_.mode == "sync" ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
+    in_lockstep() ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
     return {context.members};
   }
 
  private:
+  bool in_lockstep() const { return config_.mode == Pace::kLockstep; }
+
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "gossip");
-    if (config_.graph == "torus" && torus_rows(static_cast<size_t>(cluster.workers)) < 2)
+    if (graph(config_.graph).rectangle && torus_rows(static_cast<size_t>(cluster.workers)) < 2)
       throw ConfigError("strategy.graph",
-                        fmt::format("strategy.graph = \"torus\" needs workers that make a "
+                        fmt::format("strategy.graph = \"{}\" needs workers that make a "
                                     "rectangle, but cluster.workers = {} has no divisor; take "
                                     "another number of workers, or another graph",
-                                    cluster.workers));
-    if (config_.mode == "async") refuse_cost_only(cluster, "strategy.mode = \"async\"");
+                                    config_.graph, cluster.workers));
+    if (!in_lockstep()) refuse_cost_only(cluster, "strategy.mode = \"async\"");
   }
 
   StepCost step_cost(const PlanInput& input) const {
     const auto bytes = static_cast<double>(input.architecture.parameter_count * sizeof(float));
-    if (config_.mode == "async")  // a request and an answer
+    if (!in_lockstep())  // a request and an answer
       return {.bytes_sent = 2 * bytes, .messages = 2, .extra_memory = 8 * bytes};
     const auto workers = static_cast<size_t>(input.cluster.workers);
     size_t most = 0;

@@ -6,18 +6,26 @@
 
 #include <memory>
 
+#include "strategies/local_training.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
 
+enum class GossipExchange { kParameters, kGradients };
+constexpr auto words(GossipExchange) { return WordList<2>{"parameters", "gradients"}; }
+
+// The second is D-PSGD as published: parameters travel while the gradient is computed.
+enum class GossipOrder { kAdaptThenCombine, kCombineThenAdapt };
+constexpr auto words(GossipOrder) {
+  return WordList<2>{"adapt_then_combine", "combine_then_adapt"};
+}
+
 // [strategy] kind = "gossip"
 struct GossipConfig {
   std::string graph = "ring";
-  std::string mode = "sync";            // sync | async
-  std::string exchange = "parameters";  // sync: parameters | gradients
-  // sync, parameters: adapt_then_combine | combine_then_adapt. The latter is D-PSGD as published:
-  // parameters travel while the gradient is computed.
-  std::string order = "adapt_then_combine";
+  Pace mode = Pace::kLockstep;
+  GossipExchange exchange = GossipExchange::kParameters;  // sync
+  GossipOrder order = GossipOrder::kAdaptThenCombine;     // sync, parameters
 };
 
 std::unique_ptr<Strategy> make_gossip();

@@ -140,14 +140,15 @@ double worst_shrinkage(const std::vector<std::vector<Mixing>>& rounds) {
 const std::vector<GraphEntry>& graph_catalog() {
   static const std::vector<GraphEntry> entries = {
       {"ring", "the two neighbours on a ring", ring_graph, always_the_same},
-      {"torus", "the four neighbours on a rectangle whose ends meet", torus_graph, always_the_same},
+      {"torus", "the four neighbours on a rectangle whose ends meet", torus_graph, always_the_same,
+       /*rectangle=*/true},
       {"one_peer_exponential", "those 1, 2, 4, ... ahead, one of them in each round",
        one_peer_graph, by_distance},
       {"exponential", "those 1, 2, 4, ... ahead, all of them in each round", exponential_graph,
        always_the_same},
       {"random_match", "one other, by a random matching in each round", random_match_graph,
        never_again},
-      {"complete", "everyone", complete_graph, always_the_same},
+      {"complete", "everyone", complete_graph, always_the_same, false, /*complete=*/true},
   };
   return entries;
 }

@@ -32,6 +32,8 @@ struct GraphEntry {
   Mixing (*mixing)(size_t workers, size_t worker, uint64_t round, uint64_t seed);
   // After so many rounds the matrices repeat; 0: never.
   size_t (*period)(size_t workers);
+  bool rectangle = false;  // workers must make one of at least two rows
+  bool complete = false;   // everybody averages with everybody
 };
 const std::vector<GraphEntry>& graph_catalog();
 const GraphEntry& graph(std::string_view name);

@@ -22,8 +22,8 @@ class LockstepGossip {
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);
-    const bool gradients = config_.exchange == "gradients";
-    const bool adapt_first = config_.order == "adapt_then_combine";
+    const bool gradients = config_.exchange == GossipExchange::kGradients;
+    const bool adapt_first = config_.order == GossipOrder::kAdaptThenCombine;
     const std::span<float> parameters = context_.model.parameters();
     bool stop = false;
     while (!stop) {

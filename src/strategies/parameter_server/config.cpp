@@ -23,10 +23,10 @@ void visit(Visitor& v, Config& c) {
                       "strategy.servers is a number from 1 to 4096 or \"auto\"");
   c.servers = servers.automatic ? 1 : servers.parts;
   c.automatic = servers.automatic;
-  v.choice("consistency", c.consistency, {"bsp", "asp", "ssp", "adaptive", "waiting", "backup"},
-           "how far workers may be apart: a barrier, not bounded, bounded, bounded for each by how "
-           "busy its processor is, bounded for all by who waits, or a barrier that does not wait "
-           "for the last");
+  choice(v, "consistency", c.consistency,
+         "how far workers may be apart: a barrier, not bounded, bounded, bounded for each by how "
+         "busy its processor is, bounded for all by who waits, or a barrier that does not wait "
+         "for the last");
   v.field(
       "staleness", c.staleness, {0, static_cast<double>(kMostBound)},
       "ssp: steps that the fastest worker may be ahead; adaptive, waiting: where the bound starts");
@@ -35,22 +35,21 @@ void visit(Visitor& v, Config& c) {
   v.field("backup", c.backup, kNotNegative, "backup: late workers that a step does without");
   v.field("pull_every", c.pull_every, {1, 1e6},
           "steps between two pulls; in between a worker updates a copy of its own");
-  v.choice("pull", c.pull, {"layers", "whole"},
-           "what the forward pass of a layer waits for: the parameters of this layer and of those "
-           "before, or all; always all with replicas");
+  choice(v, "pull", c.pull,
+         "what the forward pass of a layer waits for: the parameters of this layer and of those "
+         "before, or all; always all with replicas");
   v.field("prefetch", c.prefetch,
           "ask for the next parameters while this step's gradient is computed");
-  v.choice(
-      "rate", c.rate, {"constant", "staleness", "worker", "dynamic"},
-      "how the learning rate follows delays: not (ConSGD), divided by the staleness of each "
-      "gradient, divided by how far its worker is behind the fastest, or such that the updates "
-      "of a clock count as their mean (DynSGD)");
+  choice(v, "rate", c.rate,
+         "how the learning rate follows delays: not (ConSGD), divided by the staleness of each "
+         "gradient, divided by how far its worker is behind the fastest, or such that the updates "
+         "of a clock count as their mean (DynSGD)");
   v.field("update_weight", c.update_weight, kNotNegative,
           "rate = constant: what a worker's own update is multiplied by before it is added; 0: "
           "1 / workers");
-  v.choice("shards", c.shards, {"auto", "bytes", "layers"},
-           "how servers share the parameters: evenly, or at borders of layers, which auto does for "
-           "optimizers that need whole tensors");
+  choice(v, "shards", c.shards,
+         "how servers share the parameters: evenly, or at borders of layers, which auto does for "
+         "optimizers that need whole tensors");
   v.field("replicas", c.replicas, {0, kMostMembers - 2},
           "copies of each shard on other servers: as many servers may be lost at once");
   v.field("shards_per_server", c.shards_per_server, {0, 64},
@@ -65,15 +64,16 @@ void visit(Visitor& v, Config& c) {
 namespace {
 
 bool is_asynchronous(const Config& c) {
-  return c.consistency == "asp" || c.consistency == "ssp" || follows_reports(c);
+  return c.consistency == ConsistencyKind::kAsp || c.consistency == ConsistencyKind::kSsp ||
+         follows_reports(c);
 }
 
 void validate_deterministic(const Config& c) {
-  if (c.consistency != "bsp")
+  if (c.consistency != ConsistencyKind::kBsp)
     throw ConfigError("strategy.consistency",
                       fmt::format("task.deterministic = true needs strategy.consistency = \"bsp\": "
                                   "with \"{}\" the result depends on who is how fast",
-                                  c.consistency));
+                                  word_of(c.consistency)));
   if (c.pull_every > 1)
     throw ConfigError("strategy.pull_every",
                       fmt::format("task.deterministic = true needs strategy.pull_every = 1, not "
@@ -87,8 +87,8 @@ void validate_prefetch(const Config& c) {
                       fmt::format("strategy.prefetch = true has nothing to fetch with "
                                   "strategy.consistency = \"{}\": the next parameters do not exist "
                                   "before every gradient is there; use ssp, asp or adaptive",
-                                  c.consistency));
-  if (c.consistency != "asp" && c.staleness < 1 && asks_ahead_of_push(c))
+                                  word_of(c.consistency)));
+  if (c.consistency != ConsistencyKind::kAsp && c.staleness < 1 && asks_ahead_of_push(c))
     throw ConfigError("strategy.staleness",
                       "strategy.prefetch = true reads parameters that lack the worker's own last "
                       "step, which strategy.staleness = 0 forbids; set it to 1 or more, or "
@@ -98,7 +98,7 @@ void validate_prefetch(const Config& c) {
 // The sums of a clock are kept until the last worker has pushed to it, and are revised linearly.
 void validate_dynamic(const Config& c, const TaskConfig& task) {
   const std::string rule = "strategy.rate = \"dynamic\" revises the updates of a clock";
-  if (c.consistency == "asp")
+  if (c.consistency == ConsistencyKind::kAsp)
     throw ConfigError("strategy.consistency",
                       rule +
                           " until the slowest worker has made its own, and without a bound any "
@@ -126,11 +126,11 @@ void validate_sparse(const Config& c, const TaskConfig& task) {
                       model +
                           ", and which the next one needs is not known ahead; leave "
                           "strategy.prefetch out");
-  if (c.shards != "auto")
+  if (c.shards != ShardKind::kAuto)
     throw ConfigError("strategy.shards",
                       fmt::format("{}, spread by their keys; strategy.shards = \"{}\" does not "
                                   "apply, leave it out",
-                                  model, c.shards));
+                                  model, word_of(c.shards)));
 }
 
 }  // namespace
@@ -147,41 +147,42 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                                   "servers, but with strategy.replicas = 0 nobody has a copy; set "
                                   "strategy.replicas, or leave it out",
                                   c.shards_per_server));
-  if (c.consistency == "backup" && c.backup >= cluster.workers)
+  if (c.consistency == ConsistencyKind::kBackup && c.backup >= cluster.workers)
     throw ConfigError("strategy.backup",
                       fmt::format("strategy.backup = {} leaves no worker to wait for, as "
                                   "cluster.workers = {}; lower it, or add workers",
                                   c.backup, cluster.workers));
-  if (c.consistency == "backup" && task.partition != Partition::kGlobal)
+  if (c.consistency == ConsistencyKind::kBackup && task.partition != Partition::kGlobal)
     throw ConfigError("strategy.consistency",
                       fmt::format("strategy.consistency = \"backup\" gives the samples of late "
                                   "gradients to whoever is free, which needs task.partition = "
                                   "\"global\", not \"{}\"",
                                   word_of(task.partition)));
-  if (c.consistency == "backup" && c.pull_every > 1)
+  if (c.consistency == ConsistencyKind::kBackup && c.pull_every > 1)
     throw ConfigError("strategy.pull_every",
                       "strategy.consistency = \"backup\" takes late gradients back one by one, but "
                       "strategy.pull_every is more than 1; leave one of them out");
-  if (c.rate != "constant" && !is_asynchronous(c))
+  if (c.rate != RateKind::kConstant && !is_asynchronous(c))
     throw ConfigError(
         "strategy.rate",
         fmt::format("strategy.rate = \"{}\" has no effect with strategy.consistency = "
                     "\"{}\", where no gradient is stale",
-                    c.rate, c.consistency));
-  if (c.update_weight > 0 && (c.rate != "constant" || !is_asynchronous(c)))
+                    word_of(c.rate), word_of(c.consistency)));
+  if (c.update_weight > 0 && (c.rate != RateKind::kConstant || !is_asynchronous(c)))
     throw ConfigError("strategy.update_weight",
                       fmt::format("strategy.update_weight = {} needs strategy.rate = \"constant\" "
                                   "and a consistency that applies each gradient by itself, not "
                                   "\"{}\" with \"{}\"",
-                                  c.update_weight, c.rate, c.consistency));
-  if (c.rate == "dynamic") validate_dynamic(c, task);
+                                  c.update_weight, word_of(c.rate),
+                                  word_of(c.consistency)));
+  if (c.rate == RateKind::kDynamic) validate_dynamic(c, task);
   if (task.deterministic) validate_deterministic(c);
   if (is_sparse(task.model)) validate_sparse(c, task);
   if (c.prefetch) validate_prefetch(c);
 }
 
 void validate(const Config& c, const OptimizerConfig& optimizer) {
-  if (c.rate == "dynamic" && (!optimizer.rule.find<SgdRule>() || optimizer.clip_norm > 0))
+  if (c.rate == RateKind::kDynamic && (!optimizer.rule.find<SgdRule>() || optimizer.clip_norm > 0))
     throw ConfigError(
         "strategy.rate",
         fmt::format("strategy.rate = \"dynamic\" takes back a part of earlier "
@@ -199,7 +200,7 @@ void validate(const Config& c, const OptimizerConfig& optimizer) {
                                   "gradient, but strategy.replicas = {} needs {}; leave one of the "
                                   "two out",
                                   optimizer.clip_norm, c.replicas, c.replicas + 1));
-  if (c.shards == "bytes" && needs_tensors(optimizer))
+  if (c.shards == ShardKind::kBytes && needs_tensors(optimizer))
     throw ConfigError("strategy.shards",
                       fmt::format("strategy.shards = \"bytes\" cuts through tensors, which "
                                   "optimizer.kind = \"{}\" needs as a whole; use layers or auto",

@@ -179,20 +179,28 @@ class Waiting : public Executions {
 }  // namespace
 
 std::unique_ptr<Consistency> make_consistency(const Config& config, int64_t workers) {
-  if (config.consistency == "bsp") return std::make_unique<Bsp>();
-  if (config.consistency == "asp") return std::make_unique<Asp>();
-  if (config.consistency == "ssp") return std::make_unique<Ssp>(config.staleness);
-  if (config.consistency == "adaptive") return std::make_unique<Adaptive>(config, workers);
-  if (config.consistency == "waiting") return std::make_unique<Waiting>(config, workers);
-  TUTTI_CHECK(config.consistency == "backup");
+  switch (config.consistency) {
+    case ConsistencyKind::kBsp:
+      return std::make_unique<Bsp>();
+    case ConsistencyKind::kAsp:
+      return std::make_unique<Asp>();
+    case ConsistencyKind::kSsp:
+      return std::make_unique<Ssp>(config.staleness);
+    case ConsistencyKind::kAdaptive:
+      return std::make_unique<Adaptive>(config, workers);
+    case ConsistencyKind::kWaiting:
+      return std::make_unique<Waiting>(config, workers);
+    case ConsistencyKind::kBackup:
+      break;
+  }
   return std::make_unique<Backup>(workers - config.backup);
 }
 
 double rate_factor(const Config& config, int64_t parts, double rounds_stale,
                    int64_t clocks_behind) {
   if (config.update_weight > 0) return config.update_weight * static_cast<double>(parts);
-  if (config.rate == "staleness") return 1 / std::max(1.0, rounds_stale);
-  if (config.rate == "worker")
+  if (config.rate == RateKind::kStaleness) return 1 / std::max(1.0, rounds_stale);
+  if (config.rate == RateKind::kWorker)
     return 1 / static_cast<double>(1 + std::max<int64_t>(0, clocks_behind));
   return 1;
 }

@@ -87,7 +87,8 @@ StepCosts step_costs(const PlanInput& input, const Config& config,
       pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(Reply));
   server.messages = pulls * workers * static_cast<double>(1 + answers);
   // Every server passes on the updates of as many shards: one a step, or one for each push.
-  const bool collects = config.consistency == "bsp" || config.consistency == "backup";
+  const bool collects = config.consistency == ConsistencyKind::kBsp ||
+                        config.consistency == ConsistencyKind::kBackup;
   const double updates = collects ? 1 : workers;
   const auto copies = static_cast<double>(config.replicas);
   server.bytes_sent +=

@@ -23,11 +23,11 @@ std::vector<Range> fill(const Architecture& architecture, size_t most) {
 }  // namespace
 
 std::vector<Range> make_shards(const Architecture& architecture, size_t number,
-                               const std::string& by) {
+                               ShardKind by) {
   TUTTI_CHECK(number >= 1);
   const size_t count = architecture.parameter_count;
   std::vector<Range> shards;
-  if (by == "layers") {
+  if (by == ShardKind::kLayers) {
     size_t most = 0;
     for (const Parameter& parameter : architecture.parameters)
       most = std::max(most, parameter.range.size());
@@ -51,9 +51,9 @@ std::vector<Range> make_shards(const Architecture& architecture, size_t number,
 
 std::vector<Range> make_shards(const Architecture& architecture, const Config& config,
                                const OptimizerConfig& optimizer) {
-  const bool whole = config.shards == "auto" && needs_tensors(optimizer);
+  const bool whole = config.shards == ShardKind::kAuto && needs_tensors(optimizer);
   return make_shards(architecture, static_cast<size_t>(shards_of(config)),
-                     whole ? "layers" : config.shards);
+                     whole ? ShardKind::kLayers : config.shards);
 }
 
 std::vector<Range> forward_pieces_of(const Architecture& architecture, Range shard) {

@@ -11,10 +11,9 @@
 
 namespace tutti::parameter_server {
 
-// `number` ranges, in order, together all parameters. "bytes": of nearly equal size;
-// "layers": cut at borders of parameters only, so that the largest is as small as possible.
-std::vector<Range> make_shards(const Architecture& architecture, size_t number,
-                               const std::string& by);
+// `number` ranges, in order, together all parameters. By bytes: of nearly equal size; by layers:
+// cut at borders of parameters only, so that the largest is as small as possible.
+std::vector<Range> make_shards(const Architecture& architecture, size_t number, ShardKind by);
 
 // As the settings say; optimizers that need whole tensors get them.
 std::vector<Range> make_shards(const Architecture& architecture, const Config& config,

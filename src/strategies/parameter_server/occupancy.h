@@ -12,7 +12,7 @@ class Occupancy {
  public:
   Occupancy(Context& context, const Config& config)
       : context_(context),
-        by_processor_(config.consistency == "adaptive"),
+        by_processor_(config.consistency == ConsistencyKind::kAdaptive),
         asked_s_(context.node.clock().now()) {}
 
   // The share of the time since the last call, or since the start; -1 if no time has passed.

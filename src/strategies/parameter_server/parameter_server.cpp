@@ -30,8 +30,9 @@ class ParameterServer : public Strategy {
   void visit(Visitor& visitor) override { ps::visit(visitor, config_); }
 
   Taxonomy taxonomy() const override {
-    const bool backup = config_.consistency == "backup", asp = config_.consistency == "asp";
-    const bool bsp = config_.consistency == "bsp";
+    const bool backup = config_.consistency == ps::ConsistencyKind::kBackup;
+    const bool asp = config_.consistency == ps::ConsistencyKind::kAsp;
+    const bool bsp = config_.consistency == ps::ConsistencyKind::kBsp;
     return {.structure = "client-server",
             .parallelism = "data",
             .optimisation = "centralised",
@@ -53,9 +54,10 @@ class ParameterServer : public Strategy {
     Plan plan = begin_plan(input, taxonomy(),
                            {.roles = workers_and(input.cluster, kServer, config_.servers)});
     validate(input);
-    if (input.architecture.row_width == 0 && config_.consistency == "bsp" &&
+    if (input.architecture.row_width == 0 && config_.consistency == ps::ConsistencyKind::kBsp &&
         config_.pull_every == 1)
       plan.equivalence = synchronous_class(input.task);
+    plan.role_settings = {{kServer, "servers"}};
     plan.rows = RowUse::kSpread;
     plan.resumed = resumed(input);
     plan.in_words = words(input.cluster);
@@ -125,7 +127,7 @@ class ParameterServer : public Strategy {
         fmt::format("any {} of the {} servers may be lost at once; one that comes late or back "
                     "gets its shards; more cannot join, as shards are cut for these",
                     config_.replicas, config_.servers)};
-    if (config_.pull == "layers" && input.architecture.row_width == 0)
+    if (config_.pull == ps::PullKind::kLayers && input.architecture.row_width == 0)
       lines.emplace_back(
           "parameters are pulled whole, not layer by layer: a server that takes over may answer "
           "with newer ones, which must not mix");

@@ -21,7 +21,9 @@ constexpr int64_t kMostServers = 4096;
 constexpr double kMostLoad = 0.999;  // of a link, by others
 constexpr double kAsFast = 1.01;
 
-bool waits_for_all(const Config& c) { return c.consistency == "bsp" || c.consistency == "backup"; }
+bool waits_for_all(const Config& c) {
+  return c.consistency == ConsistencyKind::kBsp || c.consistency == ConsistencyKind::kBackup;
+}
 
 // Seconds per byte through a server's link and through the worker's own link.
 struct Lanes {
@@ -88,9 +90,9 @@ class Estimate {
     double slower = 1;
     for (const StragglerConfig& each : cluster_.stragglers) {
       if (each.node >= 0 && each.node != worker) continue;
-      if (each.kind == "constant") slower *= each.factor;
-      if (each.kind != "random") continue;
-      const double chance = config_.consistency == "bsp" && each.node < 0
+      if (each.kind == StragglerKind::kConstant) slower *= each.factor;
+      if (each.kind != StragglerKind::kRandom) continue;
+      const double chance = config_.consistency == ConsistencyKind::kBsp && each.node < 0
                                 ? 1 - std::pow(1 - each.probability, workers_)
                                 : each.probability;
       slower *= 1 + (each.factor - 1) * chance;
@@ -236,7 +238,8 @@ class Estimate {
       seconds.insert(seconds.end(), static_cast<size_t>(count),
                      gradient_s(kind, lanes_together(), 1));
     std::sort(seconds.begin(), seconds.end(), std::greater<>());
-    const auto spared = config_.consistency == "backup" ? static_cast<size_t>(config_.backup) : 0;
+    const bool spares = config_.consistency == ConsistencyKind::kBackup;
+    const auto spared = spares ? static_cast<size_t>(config_.backup) : 0;
     return seconds[std::min(spared, seconds.size() - 1)] + update_s(workers_);
   }
 
@@ -263,7 +266,7 @@ class Estimate {
   // The time between two pushes of a worker depends on the load of the links, which in turn depends
   // on that time. So it is found by bisection.
   double by_themselves() const {
-    const bool bounded = config_.consistency == "ssp";
+    const bool bounded = config_.consistency == ConsistencyKind::kSsp;
     const auto cycle = [&](double period_s) {
       double rate = 0, slowest_s = 0;
       for (const auto& [kind, count] : kinds_) {
@@ -331,7 +334,8 @@ std::vector<ServerPlan> server_plans(const Config& config, const PlanInput& inpu
       if (!colocated) {
         each.workers = std::min(each.workers, (hosts - servers) * input.cluster.nodes_per_host);
         if (each.workers < 1) continue;
-        if (config.consistency == "backup" && config.backup >= each.workers) continue;
+        if (config.consistency == ConsistencyKind::kBackup && config.backup >= each.workers)
+          continue;
       }
       Config trial = config;
       ClusterConfig cluster = input.cluster;

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <sstream>
+#include <string_view>
 
 namespace tutti::parameter_server {
 namespace {
@@ -60,6 +61,9 @@ class SettingList : public Visitor {
   RunSettings& settings_;
 };
 
+// What is compared besides settings.
+constexpr std::string_view kData = "data", kSplit = "split";
+
 const std::set<std::string> kFree = {"task.max_steps",      "task.target",
                                      "task.stop_at_target", "task.eval_every",
                                      "task.data.path",      "task.data.labels_path",
@@ -89,8 +93,8 @@ RunSettings run_settings(const TaskConfig& task, const OptimizerConfig& optimize
   std::erase_if(settings, [](const auto& setting) { return kFree.contains(setting.first); });
   if (optimizer.schedule.kind != ScheduleKind::kCosine)
     settings.erase("task.epochs");  // no rate depends on them
-  settings["data"] = data.contents();
-  settings["split"] = data.split();
+  settings[std::string(kData)] = data.contents();
+  settings[std::string(kSplit)] = data.split();
   return settings;
 }
 
@@ -119,7 +123,7 @@ std::string difference(const RunSettings& before, const RunSettings& now) {
   const auto value_in = [](const RunSettings& settings, const std::string& key) {
     const auto found = settings.find(key);
     if (found == settings.end()) return std::string("none");
-    return key == "data" || key == "split" ? found->second.substr(0, 12) : found->second;
+    return key == kData || key == kSplit ? found->second.substr(0, 12) : found->second;
   };
   std::set<std::string> keys;
   for (const RunSettings* settings : {&before, &now})
@@ -127,9 +131,9 @@ std::string difference(const RunSettings& before, const RunSettings& now) {
   for (const std::string& key : keys) {
     const std::string old_value = value_in(before, key), new_value = value_in(now, key);
     if (old_value == new_value) continue;
-    const char* const name = key == "data"    ? "samples of the data"
-                             : key == "split" ? "split of the data"
-                                              : key.c_str();
+    const char* const name = key == kData    ? "samples of the data"
+                             : key == kSplit ? "split of the data"
+                                             : key.c_str();
     text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", name, old_value, new_value);
   }
   return text;

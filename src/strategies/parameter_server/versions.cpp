@@ -33,7 +33,7 @@ void Versions::apply_at_once(Turn& turn, int worker, const Request& push) {
                                     staleness / push.hand.parts, workers_.fastest() - position);
   const double rate = timetable_.rate(push.hand);
   ++turn.updates;
-  if (settings_.config.rate == "dynamic")
+  if (settings_.config.rate == RateKind::kDynamic)
     turn.put(output::Revise{gathered.name(), position - 1, push.hand.parts, rate,
                             workers_.oldest()});
   else

@@ -4,7 +4,6 @@
 
 #include "collectives/topology.h"
 #include "core/error.h"
-#include "strategies/pipeline/schedule.h"
 
 namespace tutti {
 
@@ -13,9 +12,7 @@ void visit_schedule(Visitor& v, PipelineConfig& c) {
           "parts of a batch that are in a pipeline at once; 0: four times its nodes (of a single "
           "stage of a hybrid: one), or with task.deterministic its share of the lanes; "
           "asynchronous: whole batches");
-  std::vector<std::string_view> schedules;
-  for (const ScheduleEntry& entry : pipeline_schedules()) schedules.push_back(entry.name);
-  v.choice("schedule", c.schedule, schedules, "the order of forward and backward passes");
+  choice(v, "schedule", c.schedule, "the order of forward and backward passes");
   v.field("recompute", c.recompute,
           "keep only what enters a stage and compute the rest again for the backward pass");
   v.field("vertical_sync", c.vertical_sync,
@@ -24,10 +21,7 @@ void visit_schedule(Visitor& v, PipelineConfig& c) {
 }
 
 void visit_topology(Visitor& v, std::string& topology, const char* help) {
-  std::vector<std::string_view> topologies;
-  for (const TopologyEntry& entry : topology_catalog())
-    if (entry.rounds && entry.name != "hierarchical") topologies.push_back(entry.name);
-  v.choice("topology", topology, topologies, help);
+  v.choice("topology", topology, topologies_of_messages(), help);
 }
 
 void visit(Visitor& v, PipelineConfig& c) {
@@ -51,20 +45,20 @@ void validate_task(const PipelineConfig& config, const TaskConfig& task) {
                       fmt::format("strategy.kind = \"{}\" spreads the layers of a model, but "
                                   "task.model = \"{}\" has one, of which a batch touches few "
                                   "rows; use parameter_server or hogwild",
-                                  config.kind, task.model.kind()));
+                                  word_of(config.kind), task.model.kind()));
   if (task.partition != Partition::kGlobal)
     throw ConfigError("task.partition",
                       fmt::format("strategy.kind = \"{}\" sends whole batches through the "
                                   "layers, but task.partition = \"{}\" deals samples to workers; "
                                   "use \"global\"",
-                                  config.kind, word_of(task.partition)));
-  if (config.vertical_sync && config.schedule != "asynchronous")
+                                  word_of(config.kind), word_of(task.partition)));
+  if (config.vertical_sync && config.schedule != PipelineSchedule::kAsynchronous)
     throw ConfigError("strategy.vertical_sync",
                       fmt::format("strategy.vertical_sync is about versions of weights, of which "
                                   "strategy.schedule = \"{}\" has one at a time; leave it out, or "
                                   "use \"asynchronous\"",
-                                  config.schedule));
-  if (config.schedule == "asynchronous") {
+                                  word_of(config.schedule)));
+  if (config.schedule == PipelineSchedule::kAsynchronous) {
     const auto refuse = [](const char* key, const std::string& setting) {
       throw ConfigError(key, fmt::format("strategy.schedule = \"asynchronous\" updates with the "
                                          "gradient of each whole batch as it comes back, which "
@@ -91,8 +85,9 @@ void validate_copies(const PipelineConfig& config) {
                                        "not go with {}; leave one of them out",
                                        setting));
   };
-  if (config.schedule != "gpipe" && config.schedule != "1f1b")
-    refuse("strategy.schedule", fmt::format("strategy.schedule = \"{}\"", config.schedule));
+  if (config.schedule != PipelineSchedule::kGpipe && config.schedule != PipelineSchedule::k1f1b)
+    refuse("strategy.schedule",
+           fmt::format("strategy.schedule = \"{}\"", word_of(config.schedule)));
   if (config.replicas != 1)
     refuse("strategy.replicas", fmt::format("strategy.replicas = {}", config.replicas));
   if (config.stages.automatic) refuse("strategy.stages", "strategy.stages = \"auto\"");

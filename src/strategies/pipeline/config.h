@@ -3,15 +3,20 @@
 
 #include <string>
 
+#include "strategies/pipeline/schedule.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
 
+// Whose settings they are.
+enum class ModelParallelKind { kPipeline, kTensor, kHybrid };
+constexpr auto words(ModelParallelKind) { return WordList<3>{"pipeline", "tensor", "hybrid"}; }
+
 struct PipelineConfig {
-  std::string kind = "pipeline";  // whose settings these are, for errors
-  Division stages;                // 0 parts: one for each node of a pipeline, two if interleaved
-  int64_t micro_batches = 0;      // of a pipeline; 0: four times its nodes, or the lanes
-  std::string schedule = "1f1b";
+  ModelParallelKind kind = ModelParallelKind::kPipeline;
+  Division stages;            // 0 parts: one for each node of a pipeline, two if interleaved
+  int64_t micro_batches = 0;  // of a pipeline; 0: four times its nodes, or the lanes
+  PipelineSchedule schedule = PipelineSchedule::k1f1b;
   bool recompute = false;         // forward passes again before going back, keeping inputs alone
   bool vertical_sync = false;     // asynchronous: all stages see the first one's version
   int64_t replicas = 1;           // pipelines side by side, each on a share of the batch; 0: auto
@@ -24,7 +29,7 @@ struct PipelineConfig {
   bool is_automatic() const { return stages.automatic || replicas == 0 || shards == 0; }
   bool has_copies() const { return copies.automatic || copies.parts > 1 || !copies.places.empty(); }
   std::string replicas_key() const {
-    return kind == "hybrid" ? "strategy.data" : "strategy.replicas";
+    return kind == ModelParallelKind::kHybrid ? "strategy.data" : "strategy.replicas";
   }
 };
 

@@ -104,7 +104,9 @@ std::vector<std::string> explain_pipeline(const Placement& placement, const Pipe
                       ? "1 micro-batch"
                       : fmt::format("{} micro-batches", placement.shape(0).micro_batches),
                   micro_batch_samples(input, placement.micro_batches),
-                  placement.stages.size() == 1 ? "" : ", schedule " + placement.schedule)};
+                  placement.stages.size() == 1
+                      ? ""
+                      : fmt::format(", schedule {}", word_of(placement.schedule)))};
   for (size_t stage = 0; stage < placement.stages.size(); ++stage)
     lines.push_back(stage_in_words(placement, config, input, stage));
   if (placement.shards > 1)
@@ -115,7 +117,8 @@ std::vector<std::string> explain_pipeline(const Placement& placement, const Pipe
         fmt::format("about {:.3g} ms a step", 1e3 * step_seconds(placement, config, input)));
   lines.push_back(fmt::format(
       "nodes idle {:.3g} % of it{}", 100 * bubble_share(placement, config, input),
-      placement.schedule == "sequential" || placement.nodes == 1 || !placement.copies.empty()
+      placement.schedule == PipelineSchedule::kSequential || placement.nodes == 1 ||
+              !placement.copies.empty()
           ? ""
           : fmt::format("; {:.3g} % if stages were equal and messages took no time",
                         100 * (nodes - 1) / (passes + nodes - 1))));

@@ -47,7 +47,7 @@ Facts facts_of(const Placement& placement) {
           {"replicas", static_cast<int64_t>(placement.replicas)},
           {"shards", static_cast<int64_t>(placement.shards)},
           {"micro_batches", static_cast<int64_t>(placement.micro_batches)},
-          {"schedule", placement.schedule},
+          {"schedule", std::string(word_of(placement.schedule))},
           {"copies", std::vector<int64_t>(placement.copies.begin(), placement.copies.end())}};
 }
 
@@ -59,7 +59,7 @@ void ModelParallel::check_optimizer(const OptimizerConfig& optimizer) const {
         "optimizer.clip_norm",
         fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, of which a "
                     "node of strategy.kind = \"{}\" has a part; set it to 0",
-                    optimizer.clip_norm, config_.kind));
+                    optimizer.clip_norm, word_of(config_.kind)));
 }
 
 Plan ModelParallel::plan(const PlanInput& input) const {
@@ -73,7 +73,8 @@ Plan ModelParallel::plan(const PlanInput& input) const {
   const auto detail = placed(input);
   const Placement& placement = detail->placement;
   // With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
-  if (config_.schedule != "asynchronous") plan.equivalence = synchronous_class(input.task);
+  if (config_.schedule != PipelineSchedule::kAsynchronous)
+    plan.equivalence = synchronous_class(input.task);
   plan.in_words = shape_in_words(placement);
   plan.reasons = explain_pipeline(placement, config, input);
   if (config_.copies.automatic) plan.decided = decided_copies(placement);

@@ -14,7 +14,7 @@ class Pipeline : public ModelParallel {
 
   Taxonomy taxonomy() const override {
     const bool hybrid = config_.replicas > 1 || config_.stages.automatic || config_.has_copies();
-    const bool synchronous = config_.schedule != "asynchronous";
+    const bool synchronous = config_.schedule != PipelineSchedule::kAsynchronous;
     return {.structure = "peer-to-peer",
             .parallelism = hybrid ? "hybrid" : "model",
             .optimisation = "centralised",
@@ -31,7 +31,7 @@ class Pipeline : public ModelParallel {
                                ? static_cast<int64_t>(config_.stages.places.size()) + 1
                                : config_.stages.parts;
     int64_t nodes = cluster.workers / config_.replicas * config_.replicas;
-    if (stages > 0 && config_.schedule != "interleaved")
+    if (stages > 0 && config_.schedule != PipelineSchedule::kInterleaved)
       nodes = std::min(nodes, stages * config_.replicas);
     shrink_cluster(cluster, nodes);
   }
@@ -47,10 +47,12 @@ class Pipeline : public ModelParallel {
 std::vector<Variant> pipeline_variants() {
   std::vector<Variant> variants;
   for (const ScheduleEntry& entry : pipeline_schedules()) {
+    const std::string_view name = word_of(entry.schedule);
     variants.push_back(
-        {fmt::format("pipeline-{}", entry.name), {fmt::format("schedule=\"{}\"", entry.name)}});
+        {fmt::format("pipeline-{}", name), {fmt::format("schedule=\"{}\"", name)}});
     // Whole batches, whatever the job says of parts of them.
-    if (entry.name == "asynchronous") variants.back().settings.push_back("micro_batches=0");
+    if (entry.schedule == PipelineSchedule::kAsynchronous)
+      variants.back().settings.push_back("micro_batches=0");
   }
   variants.push_back({"pipeline-auto", {"stages=auto", "replicas=1"}});
   return variants;

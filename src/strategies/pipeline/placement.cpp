@@ -17,7 +17,9 @@
 namespace tutti {
 namespace {
 
-bool is_interleaved(const PipelineConfig& config) { return config.schedule == "interleaved"; }
+bool is_interleaved(const PipelineConfig& config) {
+  return config.schedule == PipelineSchedule::kInterleaved;
+}
 
 // How many stages the settings ask for.
 size_t stage_count(const PipelineConfig& config, size_t nodes) {
@@ -73,7 +75,7 @@ void check_count(const PipelineConfig& config, const PlanInput& input, const Pla
         fmt::format(
             "strategy.kind = \"{}\" needs {} stages here, but task.model = \"{}\" has at "
             "most {}{}: it can be cut {}; use fewer workers, more {} or a deeper model",
-            config.kind, stages, input.task.model.kind(), most,
+            word_of(config.kind), stages, input.task.model.kind(), most,
             placement.shards > 1 ? " outside of layers that are split" : "",
             cuts_in_words(input.architecture, shard_cuts(input.architecture, placement.shards)),
             config.replicas_key()));
@@ -93,7 +95,7 @@ void check_shards(const PipelineConfig& config, const PlanInput& input, size_t s
                       fmt::format("optimizer.kind = \"{}\" needs whole tensors, of which each of "
                                   "the {} shards of strategy.kind = \"{}\" has a part; use adam, "
                                   "or strategy.shards = 1",
-                                  input.optimizer.kind(), shards, config.kind));
+                                  input.optimizer.kind(), shards, word_of(config.kind)));
   for (const Layer& layer : input.architecture.layers)
     if (layer.kind == LayerKind::kAttention && layer.groups % static_cast<int64_t>(shards) != 0)
       throw ConfigError("task.model.heads",
@@ -208,7 +210,7 @@ std::vector<Range> balanced_stages(const PipelineConfig& config, const PlanInput
 size_t default_micro_batches(const PipelineConfig& config, const PlanInput& input, size_t nodes,
                              size_t replicas) {
   // Nobody waits for a single stage; parts of its batch would only be summed more often.
-  if (config.kind == "hybrid" && nodes == 1) return 1;
+  if (config.kind == ModelParallelKind::kHybrid && nodes == 1) return 1;
   const auto most = static_cast<size_t>(input.task.global_batch) / replicas;
   const size_t wanted = std::max<size_t>(1, std::min(4 * nodes, most));
   return is_interleaved(config) && wanted > nodes ? wanted / nodes * nodes : wanted;
@@ -241,7 +243,7 @@ void choose_micro_batches(const PipelineConfig& config, const PlanInput& input,
           input.task.deterministic ? "task.lanes" : "strategy.micro_batches",
           fmt::format("strategy.schedule = \"{}\" sends {} micro-batches through the {} nodes of "
                       "replica {}; it takes at least one{}: set {}",
-                      config.schedule, own, placement.nodes, replica,
+                      word_of(config.schedule), own, placement.nodes, replica,
                       is_interleaved(config) ? " and a multiple of the nodes" : "",
                       input.task.deterministic ? "task.lanes" : "strategy.micro_batches"));
   }

@@ -19,7 +19,7 @@ struct Placement {
   size_t replicas = 1;
   size_t shards = 1;         // of each stage
   size_t micro_batches = 1;  // of a global batch
-  std::string schedule;
+  PipelineSchedule schedule = PipelineSchedule::k1f1b;
   std::vector<size_t> copies = {};  // nodes of each stage within a replica; empty: one
 
   size_t replica_of(Rank rank) const { return static_cast<size_t>(rank) / (nodes * shards); }
@@ -33,7 +33,7 @@ struct Placement {
   Group holders(size_t stage, size_t shard, Rank me = 0) const;
   // Those of a global batch that go through this replica.
   Range micro_batches_of(size_t replica) const { return part_of(micro_batches, replicas, replica); }
-  bool asynchronous() const { return schedule == "asynchronous"; }
+  bool asynchronous() const { return schedule == PipelineSchedule::kAsynchronous; }
   // Asynchronously whole batches follow each other: as many are under way as there are nodes.
   PipelineShape shape(size_t replica) const {
     return {.nodes = nodes,

@@ -139,27 +139,28 @@ class Progress {
 
 const std::vector<ScheduleEntry>& pipeline_schedules() {
   static const std::vector<ScheduleEntry> entries = {
-      {"sequential", "one node works at a time: the naive way, for comparison", sequential},
-      {"gpipe", "all forward passes, then all backward passes", gpipe},
-      {"1f1b", "forward and backward passes in turn: fewer activations at once",
+      {PipelineSchedule::kSequential, "one node works at a time: the naive way, for comparison",
+       sequential},
+      {PipelineSchedule::kGpipe, "all forward passes, then all backward passes", gpipe},
+      {PipelineSchedule::k1f1b, "forward and backward passes in turn: fewer activations at once",
        one_forward_one_backward},
-      {"interleaved", "the same with several stages on each node: a shorter bubble", interleaved},
-      {"asynchronous", "batches follow each other without a pause; each updates with old weights",
+      {PipelineSchedule::kInterleaved,
+       "the same with several stages on each node: a shorter bubble", interleaved},
+      {PipelineSchedule::kAsynchronous,
+       "batches follow each other without a pause; each updates with old weights",
        one_forward_one_backward},
   };
   return entries;
 }
 
-std::vector<StageTask> schedule_tasks(std::string_view name, const PipelineShape& shape,
+std::vector<StageTask> schedule_tasks(PipelineSchedule schedule, const PipelineShape& shape,
                                       size_t node) {
-  for (const ScheduleEntry& entry : pipeline_schedules())
-    if (entry.name == name) return entry.tasks(shape, node);
-  TUTTI_CHECK(false);
-  return {};
+  return pipeline_schedules().at(static_cast<size_t>(schedule)).tasks(shape, node);
 }
 
-std::vector<StageTask> own_tasks(std::string_view name, const PipelineShape& shape, size_t node) {
-  std::vector<StageTask> tasks = schedule_tasks(name, shape, node);
+std::vector<StageTask> own_tasks(PipelineSchedule schedule, const PipelineShape& shape,
+                                 size_t node) {
+  std::vector<StageTask> tasks = schedule_tasks(schedule, shape, node);
   std::erase_if(tasks, [&](const StageTask& t) { return !shape.computes(node, t.micro_batch); });
   return tasks;
 }

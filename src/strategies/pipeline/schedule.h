@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/schema.h"
+
 namespace tutti {
 
 struct StageTask {
@@ -38,16 +40,22 @@ struct PipelineShape {
   bool computes(size_t node, size_t micro_batch) const;
 };
 
+enum class PipelineSchedule { kSequential, kGpipe, k1f1b, kInterleaved, kAsynchronous };
+constexpr auto words(PipelineSchedule) {
+  return WordList<5>{"sequential", "gpipe", "1f1b", "interleaved", "asynchronous"};
+}
+
 struct ScheduleEntry {
-  std::string_view name;
+  PipelineSchedule schedule;
   std::string_view summary;
   std::vector<StageTask> (*tasks)(const PipelineShape&, size_t node);
 };
-const std::vector<ScheduleEntry>& pipeline_schedules();
-std::vector<StageTask> schedule_tasks(std::string_view name, const PipelineShape& shape,
+const std::vector<ScheduleEntry>& pipeline_schedules();  // in the order of the enum
+std::vector<StageTask> schedule_tasks(PipelineSchedule schedule, const PipelineShape& shape,
                                       size_t node);
 // The same without those that another copy computes.
-std::vector<StageTask> own_tasks(std::string_view name, const PipelineShape& shape, size_t node);
+std::vector<StageTask> own_tasks(PipelineSchedule schedule, const PipelineShape& shape,
+                                 size_t node);
 
 // The forward passes of a node when nothing is trained.
 std::vector<StageTask> forward_tasks(const PipelineShape& shape, size_t node);

@@ -21,7 +21,7 @@ class RoundTime {
  public:
   RoundTime(const Placement& placement, const PipelineConfig& config, const ClusterConfig& cluster)
       : cluster_(cluster),
-        is_ring_(config.shard_topology == "ring"),
+        is_ring_(topology(config.shard_topology).rounds == ring),
         on_host_(static_cast<size_t>(cluster.nodes_per_host)),
         is_local_(!capabilities_of(cluster).declared_hosts ||
                   (on_host_ >= placement.shards && on_host_ % placement.shards == 0)),

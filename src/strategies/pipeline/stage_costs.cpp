@@ -107,6 +107,7 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config,
 
 double step_seconds(const Placement& placement, const PipelineConfig& config,
                     const PlanInput& input) {
+  const bool is_ring = topology(config.topology).rounds == ring;
   double slowest_s = 0;
   for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
     const Architecture own = part_of_stage(placement, input.architecture, stage, 0);
@@ -116,8 +117,8 @@ double step_seconds(const Placement& placement, const PipelineConfig& config,
         5 * bytes_of_values(own.parameter_count) / input.cluster.memory_bandwidth;
     // Around a ring each host sends once for every group that passes it.
     const double bandwidth = shared_bandwidth(
-        input.cluster, config.topology == "ring" ? placement.nodes * placement.shards
-                                                 : static_cast<size_t>(input.cluster.workers));
+        input.cluster, is_ring ? placement.nodes * placement.shards
+                               : static_cast<size_t>(input.cluster.workers));
     const double rounds_s = static_cast<double>(rounds.size()) * latency_of(input.cluster);
     slowest_s = std::max(slowest_s, rounds_s + bytes / bandwidth + update_s);
   }
@@ -162,8 +163,9 @@ double stage_memory(const PipelineConfig& config, const PlanInput& input, const 
   const double arriving = stage.place.layer > 0 ? incoming : 0;
   const double versions =  // of the weights
       config.vertical_sync ? static_cast<double>(input.cluster.workers) : under_way;
+  const bool asynchronous = config.schedule == PipelineSchedule::kAsynchronous;
   const double stashed =
-      config.schedule == "asynchronous" && versions > 1 ? versions * values * sizeof(float) : 0;
+      asynchronous && versions > 1 ? versions * values * sizeof(float) : 0;
   return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(input))) +
          state * sizeof(float) + kept + arriving + 2 * outgoing;
 }

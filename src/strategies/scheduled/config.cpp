@@ -9,9 +9,9 @@
 namespace tutti {
 
 void visit(Visitor& v, ScheduledConfig& c) {
-  v.choice("schedule", c.schedule, {"priority", "random", "cyclic"},
-           "which coordinates a round updates: those that changed most and do not conflict, any, "
-           "or all in turn");
+  choice(v, "schedule", c.schedule,
+         "which coordinates a round updates: those that changed most and do not conflict, any, "
+         "or all in turn");
   v.field("parallel", c.parallel, kAtLeastOne, "coordinates that a round updates at once");
   v.field("conflict", c.conflict, kFraction,
           "priority: features of this correlation or more are not updated in one round; 1: all "
@@ -19,10 +19,8 @@ void visit(Visitor& v, ScheduledConfig& c) {
   v.field("gap", c.gap, kFraction,
           "stop when the duality gap, looked at whenever quality is measured, is below this share "
           "of the objective; 0: never");
-  std::vector<std::string_view> topologies;
-  for (const TopologyEntry& entry : topology_catalog())
-    if (entry.rounds && entry.name != "hierarchical") topologies.push_back(entry.name);
-  v.choice("topology", c.topology, topologies, "how changes of the residual are summed");
+  v.choice("topology", c.topology, topologies_of_messages(),
+           "how changes of the residual are summed");
 }
 
 void validate(const ScheduledConfig& config, const TaskConfig& task) {

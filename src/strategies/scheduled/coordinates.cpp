@@ -20,9 +20,9 @@ double squared(double value) { return value * value; }
 
 }  // namespace
 
-CoordinateSchedule::CoordinateSchedule(std::string kind, size_t coordinates, size_t parallel,
+CoordinateSchedule::CoordinateSchedule(CoordinateOrder order, size_t coordinates, size_t parallel,
                                        double conflict, uint64_t seed, Correlation correlation)
-    : kind_(std::move(kind)),
+    : order_(order),
       parallel_(std::min(parallel, coordinates)),
       conflict_(conflict),
       seed_(seed),
@@ -31,13 +31,13 @@ CoordinateSchedule::CoordinateSchedule(std::string kind, size_t coordinates, siz
       rounds_(coordinates) {}
 
 std::vector<uint32_t> CoordinateSchedule::pick(uint64_t round) {
-  if (kind_ == "cyclic") {
+  if (order_ == CoordinateOrder::kCyclic) {
     std::vector<uint32_t> picked(parallel_);
     for (size_t i = 0; i < parallel_; ++i)
       picked[i] = static_cast<uint32_t>((round * parallel_ + i) % changes_.size());
     return picked;
   }
-  if (kind_ == "priority") {
+  if (order_ == CoordinateOrder::kPriority) {
     std::vector<uint32_t> picked = without_conflicts(drawn(round, true));
     for (const uint32_t coordinate : picked) rounds_[coordinate] = round;
     return picked;

@@ -11,17 +11,22 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "core/schema.h"
+
 namespace tutti {
+
+// Which coordinates come next: those that change most, any, or all in turn.
+enum class CoordinateOrder { kPriority, kRandom, kCyclic };
+constexpr auto words(CoordinateOrder) { return WordList<3>{"priority", "random", "cyclic"}; }
 
 class CoordinateSchedule {
  public:
   // The absolute correlation of two features.
   using Correlation = std::function<double(uint32_t, uint32_t)>;
 
-  CoordinateSchedule(std::string kind, size_t coordinates, size_t parallel, double conflict,
+  CoordinateSchedule(CoordinateOrder order, size_t coordinates, size_t parallel, double conflict,
                      uint64_t seed, Correlation correlation);
 
   // For round `round`, from 0 on: at least one, at most `parallel`, none twice.
@@ -33,7 +38,7 @@ class CoordinateSchedule {
   std::vector<uint32_t> drawn(uint64_t round, bool by_priority) const;
   std::vector<uint32_t> without_conflicts(const std::vector<uint32_t>& candidates) const;
 
-  std::string kind_;
+  CoordinateOrder order_;
   size_t parallel_;
   double conflict_;
   uint64_t seed_;

@@ -55,7 +55,7 @@ class Scheduled : public Strategy {
     set_traffic(scheduler,
                 {.bytes_sent = workers * sizeof(uint32_t) * parallel, .messages = workers});
     // It holds all columns when it looks for conflicts.
-    const bool looks = config_.schedule == "priority" && config_.conflict < 1;
+    const bool looks = looks_for_conflicts();
     scheduler.memory_bytes =
         2 * parameters * sizeof(float) +
         (looks ? parameters * static_cast<double>(input.data.train) * sizeof(double) : 0);
@@ -96,10 +96,10 @@ class Scheduled : public Strategy {
     const size_t features = coordinates_of(input);
     std::vector<std::string> lines = {
         fmt::format("{} features over {} workers, at most {} of them in a round, schedule {}",
-                    features, input.cluster.workers, rounds.parallel(), config_.schedule),
+                    features, input.cluster.workers, rounds.parallel(), word_of(config_.schedule)),
         fmt::format("a pass over all features takes {} rounds; the job has {}",
                     (features + rounds.parallel() - 1) / rounds.parallel(), rounds.total())};
-    if (config_.schedule == "priority" && config_.conflict < 1)
+    if (looks_for_conflicts())
       lines.push_back(fmt::format(
           "features of correlation {} or more are not updated in the same round; the scheduler "
           "has all columns to look: {}",
@@ -112,6 +112,9 @@ class Scheduled : public Strategy {
     return lines;
   }
 
+  bool looks_for_conflicts() const {
+    return config_.schedule == CoordinateOrder::kPriority && config_.conflict < 1;
+  }
   static size_t coordinates_of(const PlanInput& input) {
     return input.architecture.parameter_count - 1;
   }

@@ -26,11 +26,11 @@ class Scheduler {
         arithmetic_(!context.node.clock().cost_only()),
         plan_(context.task, coordinates_, static_cast<size_t>(config.parallel)),
         // Where only costs count there are no columns to look at.
-        schedule_(arithmetic_ ? config.schedule : "cyclic", coordinates_, plan_.parallel(),
-                  config.conflict, context.task.seed,
+        schedule_(arithmetic_ ? config.schedule : CoordinateOrder::kCyclic, coordinates_,
+                  plan_.parallel(), config.conflict, context.task.seed,
                   [this](uint32_t a, uint32_t b) { return correlation(a, b); }),
         picked_(plan_.parallel()) {
-    if (!arithmetic_ || config.schedule != "priority") return;
+    if (!arithmetic_ || config.schedule != CoordinateOrder::kPriority) return;
     columns_.emplace(*context.data.dataset, context.data.splits.train, Range{0, coordinates_});
     if (coordinates_ <= kMostRemembered) known_.assign(coordinates_ * coordinates_, -1.0F);
   }

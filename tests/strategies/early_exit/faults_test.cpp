@@ -38,7 +38,7 @@ Settings parts_and_tiers() {
 void expect_the_peer_named(const Settings& settings, int64_t nodes) {
   for (int64_t victim = 0; victim < nodes; ++victim) {
     Job job = load_job("", settings);
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = 0.01, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost) << victim;
     for (int64_t rank = 0; rank < nodes; ++rank) {

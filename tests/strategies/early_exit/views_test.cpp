@@ -128,9 +128,9 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     EarlyExitConfig config;
     config.cuts = {2, 4};
     config.devices = 2;
-    config.views = "parts";
-    config.fuse_scores = how.scores;
-    config.fuse_features = how.features;
+    config.views = DeviceViews::kParts;
+    config.fuse_scores = value_of(how.scores, config.fuse_scores);
+    config.fuse_features = value_of(how.features, config.fuse_features);
     config.bits = 32;
     config.exit_weights = {1.0, 0.5, 2.0};
     const Tiers tiers = place_tiers(config, start->input());

@@ -38,7 +38,7 @@ TEST(FederatedFaults, ALostWorkersClientsGoToOthersAndNothingElseChanges) {
   for (const int64_t victim : {0, 2})
     for (const double at_s : {0.0004, 0.003, 0.0061, 0.0123}) {
       Job job = load_job("", virtual_fault_task({}));
-      job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {victim}});
+      job.cluster.faults.push_back({.at_s = at_s, .nodes = {victim}});
       const RunRecord record = run_job(job);
       ASSERT_EQ(record.status, "done") << record.error;
       ASSERT_EQ(record.nodes.size(), 4u);
@@ -53,7 +53,7 @@ TEST(FederatedFaults, ALostWorkersClientsGoToOthersAndNothingElseChanges) {
 TEST(FederatedFaults, AWorkerThatComesBackTakesPartAgain) {
   const std::string expected = checksum(virtual_fault_task({}));
   Job job = load_job("", virtual_fault_task({}));
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
+  job.cluster.faults.push_back({.at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;
   EXPECT_EQ(record.nodes[0].parameters_sha256, expected);
@@ -62,7 +62,7 @@ TEST(FederatedFaults, AWorkerThatComesBackTakesPartAgain) {
 
 TEST(FederatedFaults, WithoutTheServerEverybodyEndsAndNamesIt) {
   Job job = load_job("", virtual_fault_task({}));
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {4}});
+  job.cluster.faults.push_back({.at_s = 0.003, .nodes = {4}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
   for (size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(record.outcomes[rank].lost_peer, 4);
@@ -70,7 +70,7 @@ TEST(FederatedFaults, WithoutTheServerEverybodyEndsAndNamesIt) {
 
 TEST(FederatedFaults, WithoutAnyWorkerTheServerEnds) {
   Job job = load_job("", virtual_fault_task({}));
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.003, .nodes = {0, 1, 2, 3}});
+  job.cluster.faults.push_back({.at_s = 0.003, .nodes = {0, 1, 2, 3}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
   EXPECT_NE(record.outcomes[4].error.find("nobody is left"), std::string::npos)
@@ -100,17 +100,22 @@ Job random_job(uint64_t seed) {
   if (random.below(2)) settings.push_back("task.data.features=5000");
   Job job = load_job("", settings);
   for (uint64_t i = random.below(4); i > 0; --i) {
-    const char* kinds[] = {"crash", "link_down", "partition"};
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
+                                      FaultKind::kPartition};
     FaultConfig fault;
-    fault.kind = kinds[random.below(3)];
+    fault.kind = kKinds[random.below(3)];
     fault.at_s = random.uniform() * 0.03;
     fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers + 1)))};
-    if (fault.kind != "crash") fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
+    if (fault.kind != FaultKind::kCrash)
+      fault.duration_s = random.below(2) ? random.uniform() * 0.1 : 0;
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
     job.cluster.stragglers.push_back(
-        {.kind = "random", .factor = 5, .probability = 0.2, .distribution = "exponential"});
+        {.kind = StragglerKind::kRandom,
+         .factor = 5,
+         .probability = 0.2,
+         .distribution = Slowness::kExponential});
   return job;
 }
 

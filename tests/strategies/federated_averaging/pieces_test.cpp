@@ -37,11 +37,11 @@ TEST(Sampling, DrawsTheFractionWithoutRepetitionAndAnotherOneInEveryRound) {
 
 TEST(Sampling, OnlyAsksClientsThatAreOnline) {
   Config config;
-  config.availability = {.kind = "random", .share = 0.3, .period = 24};
+  config.availability = {.kind = AvailabilityKind::kRandom, .share = 0.3, .period = 24};
   const Sampling random(config, 1000, 1);
   EXPECT_NEAR(static_cast<double>(random.draw(0).size()), 300, 75);  // five deviations
   for (const int64_t client : random.draw(7)) EXPECT_TRUE(random.online(7, client));
-  config.availability = {.kind = "diurnal", .share = 0.25, .period = 24};
+  config.availability = {.kind = AvailabilityKind::kDiurnal, .share = 0.25, .period = 24};
   const Sampling diurnal(config, 200, 1);
   for (int64_t client = 0; client < 200; ++client) {
     int online = 0, changes = 0;
@@ -173,9 +173,9 @@ TEST(Aggregation, WeighsBySamples) {
 
 // SCAFFOLD as published: a client with three times the samples counts no more than another one.
 TEST(Aggregation, WeighsClientsAlikeForScaffold) {
-  for (const std::string by : {"clients", "samples"}) {
+  for (const WeighBy by : {WeighBy::kClients, WeighBy::kSamples}) {
     Config config;
-    config.algorithm = "scaffold";
+    config.algorithm = Algorithm::kScaffold;
     config.weigh_by = by;
     Aggregation aggregation(2, 2, true, [](size_t, std::span<const float>) {}, {{1, 2}});
     aggregation.begin(2);
@@ -186,7 +186,8 @@ TEST(Aggregation, WeighsClientsAlikeForScaffold) {
     }
     std::vector<float> mean(2);
     EXPECT_TRUE(aggregation.mean(mean));
-    EXPECT_EQ(mean[0], by == "clients" ? 1.0f : 0.0f) << "(3 - 1) / 2, or (10 x 3 - 30) / 40";
+    EXPECT_EQ(mean[0], by == WeighBy::kClients ? 1.0f : 0.0f)
+        << "(3 - 1) / 2, or (10 x 3 - 30) / 40";
     EXPECT_EQ(mean[1], 0.0f) << "running statistics are means over samples";
   }
 }

@@ -11,14 +11,16 @@
 namespace tutti::parameter_server {
 namespace {
 
+using Kind = ConsistencyKind;
+
 TEST(Ssp, LetsNobodyReadBeyondTheBound) {
-  const auto ssp = make_consistency({.consistency = "ssp", .staleness = 2}, 4);
+  const auto ssp = make_consistency({.consistency = Kind::kSsp, .staleness = 2}, 4);
   EXPECT_TRUE(ssp->may_read(5, 3, ssp->bound(0), false));
   EXPECT_FALSE(ssp->may_read(6, 3, ssp->bound(0), false));
 }
 
 TEST(Waiting, FollowsTheOccupancyWithinItsLimits) {
-  const auto rule = make_consistency({.consistency = "waiting", .staleness = 2}, 2);
+  const auto rule = make_consistency({.consistency = Kind::kWaiting, .staleness = 2}, 2);
   const auto report = [&](double waiting, double waited_for) {
     rule->observe(0, waiting, 2);
     const int64_t before = rule->bound(0);
@@ -39,14 +41,14 @@ TEST(Waiting, FollowsTheOccupancyWithinItsLimits) {
 
 // Three steps without a wait and one that took five times as long: half of the time was work.
 TEST(Waiting, WeighsReportsByTheirTime) {
-  const auto rule = make_consistency({.consistency = "waiting", .staleness = 2}, 2);
+  const auto rule = make_consistency({.consistency = Kind::kWaiting, .staleness = 2}, 2);
   for (const double occupancy : {1.0, 1.0, 1.0, 0.2}) rule->observe(0, occupancy, 2);
   rule->observe(1, 1, 2);
   EXPECT_EQ(rule->bound(0), 5);
 }
 
 TEST(Waiting, FallsToWhatIsUsedAtOnceAndThenStepByStep) {
-  const auto rule = make_consistency({.consistency = "waiting", .staleness = 20}, 2);
+  const auto rule = make_consistency({.consistency = Kind::kWaiting, .staleness = 20}, 2);
   const auto all_busy = [&] {
     rule->observe(0, 1, 2);
     rule->observe(1, 1, 2);
@@ -63,7 +65,7 @@ TEST(Waiting, FallsToWhatIsUsedAtOnceAndThenStepByStep) {
 // worker whose processor is occupied half as long as the most occupied one can make 10, then 20.
 TEST(Adaptive, BoundsOfEachWorkerFollowItsProcessor) {
   const auto rule =
-      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 3);
+      make_consistency({.consistency = Kind::kAdaptive, .staleness = 3, .executions = 2}, 3);
   const auto report = [&](double first, double second, double third) {
     rule->observe(0, first, 3);
     rule->observe(1, second, 3);
@@ -77,7 +79,7 @@ TEST(Adaptive, BoundsOfEachWorkerFollowItsProcessor) {
 
 // The bounds of workers are part of the state that a replica gets.
 TEST(Adaptive, ArchivesItsBounds) {
-  const Config config{.consistency = "adaptive", .staleness = 3};
+  const Config config{.consistency = Kind::kAdaptive, .staleness = 3};
   const auto rule = make_consistency(config, 2), copy = make_consistency(config, 2);
   rule->observe(0, 0.4, 2);
   rule->observe(1, 0.8, 2);
@@ -117,16 +119,16 @@ TEST(ClockMeans, ThreeUpdatesByHand) {
 
 TEST(Adaptive, ForgivesAfterSomeSteps) {
   const auto rule =
-      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 2);
+      make_consistency({.consistency = Kind::kAdaptive, .staleness = 3, .executions = 2}, 2);
   EXPECT_FALSE(rule->forgives(1));
   EXPECT_TRUE(rule->forgives(2));
-  for (const std::string other : {"bsp", "ssp", "asp", "backup"})
-    EXPECT_FALSE(make_consistency({.consistency = other}, 2)->forgives(100)) << other;
+  for (const Kind other : {Kind::kBsp, Kind::kSsp, Kind::kAsp, Kind::kBackup})
+    EXPECT_FALSE(make_consistency({.consistency = other}, 2)->forgives(100)) << word_of(other);
 }
 
 TEST(Adaptive, LeavesTheSlowestSomeStepsAfterAWait) {
   const auto rule =
-      make_consistency({.consistency = "adaptive", .staleness = 3, .executions = 2}, 2);
+      make_consistency({.consistency = Kind::kAdaptive, .staleness = 3, .executions = 2}, 2);
   EXPECT_TRUE(rule->may_read(5, 2, 3, false));
   EXPECT_FALSE(rule->may_read(5, 2, 3, true));
   EXPECT_TRUE(rule->may_read(5, 3, 3, true));
@@ -134,18 +136,18 @@ TEST(Adaptive, LeavesTheSlowestSomeStepsAfterAWait) {
 }
 
 TEST(Backup, ClosesWithAllButTheLate) {
-  const auto rule = make_consistency({.consistency = "backup", .backup = 2}, 8);
+  const auto rule = make_consistency({.consistency = Kind::kBackup, .backup = 2}, 8);
   EXPECT_EQ(rule->quorum(8, 8, 100), 6u);
   EXPECT_EQ(rule->quorum(8, 5, 100), 5u);
   EXPECT_EQ(rule->quorum(8, 8, 3), 3u);
 }
 
 TEST(Rate, IsDividedByWhatItFollows) {
-  EXPECT_EQ(rate_factor({.rate = "constant"}, 4, 7, 3), 1);
-  EXPECT_EQ(rate_factor({.rate = "constant", .update_weight = 0.5}, 4, 7, 3), 2);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 4, 0), 0.25);
-  EXPECT_EQ(rate_factor({.rate = "staleness"}, 4, 0.5, 0), 1);
-  EXPECT_EQ(rate_factor({.rate = "worker"}, 4, 9, 3), 0.25);
+  EXPECT_EQ(rate_factor({.rate = RateKind::kConstant}, 4, 7, 3), 1);
+  EXPECT_EQ(rate_factor({.rate = RateKind::kConstant, .update_weight = 0.5}, 4, 7, 3), 2);
+  EXPECT_EQ(rate_factor({.rate = RateKind::kStaleness}, 4, 4, 0), 0.25);
+  EXPECT_EQ(rate_factor({.rate = RateKind::kStaleness}, 4, 0.5, 0), 1);
+  EXPECT_EQ(rate_factor({.rate = RateKind::kWorker}, 4, 9, 3), 0.25);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
     Job job = faulty_job(GetParam(), {"task.seed=" + std::to_string(seed)});
     const auto victim = static_cast<int64_t>(random.below(4));
     job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = random.uniform() * 0.03, .nodes = {victim}});
+        {.at_s = random.uniform() * 0.03, .nodes = {victim}});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
     EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
@@ -65,8 +65,7 @@ TEST(Bsp, LosesNothingWithAWorker) {
     Job job = faulty_job("bsp", deterministic);
     const uint64_t victims = 1 + random.below(2);
     for (uint64_t i = 0; i < victims; ++i)
-      job.cluster.faults.push_back({.kind = "crash",
-                                    .at_s = random.uniform() * 0.03,
+      job.cluster.faults.push_back({.at_s = random.uniform() * 0.03,
                                     .nodes = {static_cast<int64_t>(2 * i + random.below(2))}});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
@@ -82,7 +81,7 @@ TEST(Server, ThatDiesEndsTheRunWithItsName) {
   for (const char* consistency : {"bsp", "asp", "backup"})
     for (const int64_t victim : {4, 5}) {
       Job job = faulty_job(consistency, {});
-      job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {victim}});
+      job.cluster.faults.push_back({.at_s = 0.02, .nodes = {victim}});
       const RunRecord record = run_job(job);
       EXPECT_EQ(record.exit_code, kExitPeerLost) << record.error;
       EXPECT_NE(record.error.find("rank " + std::to_string(victim)), std::string::npos)
@@ -92,7 +91,7 @@ TEST(Server, ThatDiesEndsTheRunWithItsName) {
 
 TEST(Workers, ThatAllDieEndTheRun) {
   Job job = faulty_job("asp", {});
-  job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {0, 1, 2, 3}});
+  job.cluster.faults.push_back({.at_s = 0.02, .nodes = {0, 1, 2, 3}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost) << record.error;
 }
@@ -100,7 +99,8 @@ TEST(Workers, ThatAllDieEndTheRun) {
 TEST(Worker, ThatIsSlowIsNotMistakenForDead) {
   for (const char* consistency : {"bsp", "ssp", "backup"}) {
     Job job = faulty_job(consistency, {});
-    job.cluster.stragglers.push_back({.kind = "pause", .node = 1, .at_s = 0.01, .duration_s = 15});
+    job.cluster.stragglers.push_back(
+        {.kind = StragglerKind::kPause, .node = 1, .at_s = 0.01, .duration_s = 15});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
     EXPECT_TRUE(lost_nodes(record).empty());
@@ -111,7 +111,7 @@ TEST(Worker, ThatIsSlowIsNotMistakenForDead) {
 TEST(Worker, ThatComesBackReceivesTheCurrentModel) {
   for (const char* consistency : {"bsp", "asp", "ssp", "backup"}) {
     Job job = faulty_job(consistency, {"task.epochs=20"});
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {1}, .restart_s = 0.05});
+    job.cluster.faults.push_back({.at_s = 0.02, .nodes = {1}, .restart_s = 0.05});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << consistency << ": " << record.error;
     EXPECT_TRUE(lost_nodes(record).empty());

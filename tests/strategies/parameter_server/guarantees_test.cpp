@@ -18,8 +18,9 @@ Settings stragglers() {
 
 Job straggling_job(const Settings& settings) {
   Job job = load_job("", logistic_task() + stragglers() + settings);
-  job.cluster.stragglers.push_back({.kind = "random", .factor = 10, .probability = 0.1});
-  job.cluster.stragglers.push_back({.kind = "constant", .node = 1, .factor = 2});
+  job.cluster.stragglers.push_back(
+      {.kind = StragglerKind::kRandom, .factor = 10, .probability = 0.1});
+  job.cluster.stragglers.push_back({.node = 1, .factor = 2});
   return job;
 }
 

@@ -23,8 +23,7 @@ inline void kill_servers(Job& job, int servers_count, int victims, double durati
   for (int i = 0; i < servers_count; ++i) left.push_back(job.cluster.workers + i);
   for (int i = 0; i < victims; ++i) {
     const auto pick = static_cast<std::ptrdiff_t>(random.below(left.size()));
-    job.cluster.faults.push_back({.kind = "crash",
-                                  .at_s = random.uniform() * duration_s,
+    job.cluster.faults.push_back({.at_s = random.uniform() * duration_s,
                                   .nodes = {left[static_cast<size_t>(pick)]}});
     left.erase(left.begin() + pick);
   }
@@ -42,8 +41,7 @@ inline double add_faults(Job& job, int servers_count, double longest_s, Random& 
     const bool returns = random.below(3) != 0 || servers_count - for_good <= 2;
     for_good += !returns;
     const double restart_s = returns ? 0.05 * longest_s * random.uniform() : 0;
-    job.cluster.faults.push_back({.kind = "crash",
-                                  .at_s = at_s,
+    job.cluster.faults.push_back({.at_s = at_s,
                                   .nodes = {job.cluster.workers + victim},
                                   .restart_s = restart_s});
     back_s = std::max(back_s, at_s + restart_s);

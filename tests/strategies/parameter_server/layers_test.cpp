@@ -37,8 +37,7 @@ TEST(Layers, MakeNoDifferenceWhenAWorkerIsLost) {
     Random random(seed, Stream::kFault);
     Job job = load_job("", settings + pull("layers"));
     job.cluster.faults.push_back(
-        {.kind = "crash",
-         .at_s = random.uniform() * 0.8 * undisturbed.nodes.front().total_s,
+        {.at_s = random.uniform() * 0.8 * undisturbed.nodes.front().total_s,
          .nodes = {1 + static_cast<int64_t>(random.below(2))}});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;

@@ -54,7 +54,7 @@ TEST(Moves, ALostServersShardsAreSharedByTheOthers) {
   EXPECT_EQ(served(expected), (std::vector<int64_t>{2, 2, 2}));
   for (int victim = 0; victim < 3; ++victim) {
     Job job = moving_job(3, 1, "bsp", kDeterministic);
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {kWorkers + victim}});
+    job.cluster.faults.push_back({.at_s = 0.01, .nodes = {kWorkers + victim}});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
     EXPECT_EQ(served(record), (std::vector<int64_t>{3, 3}));
@@ -72,7 +72,7 @@ TEST(Moves, CopiesAreMadeAgain) {
   Job job = moving_job(4, 1, "bsp", kDeterministic);
   for (int i = 0; i < 3; ++i)
     job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = longest_s * (0.2 + 0.2 * i), .nodes = {kWorkers + i}});
+        {.at_s = longest_s * (0.2 + 0.2 * i), .nodes = {kWorkers + i}});
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;
   EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
@@ -85,8 +85,7 @@ TEST(Moves, AServerThatComesBackTakesItsShareAgain) {
   const double longest_s = duration_s(undisturbed);
   for (int victim = 0; victim < 3; ++victim) {
     Job job = moving_job(3, 1, "bsp", kDeterministic);
-    job.cluster.faults.push_back({.kind = "crash",
-                                  .at_s = 0.2 * longest_s,
+    job.cluster.faults.push_back({.at_s = 0.2 * longest_s,
                                   .nodes = {kWorkers + victim},
                                   .restart_s = 0.2 * longest_s});
     const RunRecord record = run_job(job);
@@ -105,7 +104,7 @@ TEST(Moves, AServerMayComeLate) {
   for (int late = 0; late < 3; ++late) {
     Job job = moving_job(3, 1, "bsp", kDeterministic);
     job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = 0, .nodes = {kWorkers + late}, .restart_s = 0.3 * longest_s});
+        {.at_s = 0, .nodes = {kWorkers + late}, .restart_s = 0.3 * longest_s});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
     EXPECT_EQ(served(record), (std::vector<int64_t>{2, 2, 2})) << late;

@@ -25,7 +25,7 @@ Architecture lenet() { return make_architecture(model_of("lenet"), {1, 28, 28}, 
 
 TEST(Shards, CoverAllParametersInOrder) {
   const Architecture architecture = lenet();
-  for (const char* by : {"bytes", "layers"})
+  for (const ShardKind by : {ShardKind::kBytes, ShardKind::kLayers})
     for (const size_t servers : {1u, 2u, 3u, 5u, 16u}) {
       const auto shards = make_shards(architecture, servers, by);
       ASSERT_EQ(shards.size(), servers);
@@ -40,7 +40,7 @@ TEST(Shards, CoverAllParametersInOrder) {
 
 TEST(Shards, AreBalancedOrKeepLayersWhole) {
   const Architecture architecture = lenet();
-  for (const Range shard : make_shards(architecture, 3, "bytes"))
+  for (const Range shard : make_shards(architecture, 3, ShardKind::kBytes))
     EXPECT_NEAR(static_cast<double>(shard.size()),
                 static_cast<double>(architecture.parameter_count) / 3, 1);
   std::set<size_t> borders;
@@ -50,7 +50,7 @@ TEST(Shards, AreBalancedOrKeepLayersWhole) {
     largest_parameter = std::max(largest_parameter, parameter.range.size());
   }
   size_t largest_shard = 0;
-  for (const Range shard : make_shards(architecture, 4, "layers")) {
+  for (const Range shard : make_shards(architecture, 4, ShardKind::kLayers)) {
     EXPECT_TRUE(borders.count(shard.end));
     largest_shard = std::max(largest_shard, shard.size());
   }
@@ -60,7 +60,7 @@ TEST(Shards, AreBalancedOrKeepLayersWhole) {
 
 TEST(Shards, PiecesAreTheShardInTheOrderOfTheBackwardPass) {
   const Architecture architecture = lenet();
-  for (const Range shard : make_shards(architecture, 3, "bytes")) {
+  for (const Range shard : make_shards(architecture, 3, ShardKind::kBytes)) {
     size_t end = shard.end;
     for (const Range piece : pieces_of(architecture, shard)) {
       EXPECT_EQ(piece.end, end);
@@ -274,13 +274,15 @@ TEST(Shards, OptimizersThatNeedTensorsGetThemWhole) {
   Config config;
   config.servers = 3;
   OptimizerConfig optimizer;
-  EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "bytes"));
+  EXPECT_EQ(make_shards(architecture, config, optimizer),
+            make_shards(architecture, 3, ShardKind::kBytes));
   for (const char* kind : {"lamb", "shampoo"}) {
     optimizer = OptimizerConfig(kind);
-    EXPECT_EQ(make_shards(architecture, config, optimizer), make_shards(architecture, 3, "layers"));
-    config.shards = "bytes";
+    EXPECT_EQ(make_shards(architecture, config, optimizer),
+              make_shards(architecture, 3, ShardKind::kLayers));
+    config.shards = ShardKind::kBytes;
     EXPECT_THROW(validate(config, optimizer), ConfigError);
-    config.shards = "auto";
+    config.shards = ShardKind::kAuto;
   }
 }
 

@@ -91,7 +91,7 @@ TEST(ServerPlan, HasTheFewestServersOfThoseThatAreAsFast) {
                                            fmt::format("cluster.latency=\"{}\"", latency)});
       const Resolved resolved = resolve(job);
       parameter_server::Config config;
-      config.consistency = consistency;
+      config.consistency = value_of(consistency, config.consistency);
       config.automatic = true;
       const auto plans = parameter_server::server_plans(
           config,
@@ -153,7 +153,7 @@ TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
     Job job = load_job("", demo("bsp") + Settings{"cluster.cost_only=false", "cluster.workers=4",
                                                   "strategy.servers=\"auto\"",
                                                   "strategy.replicas=1", "optimizer.clip_norm=1"});
-    job.cluster.fabric = fabric;
+    job.cluster.fabric = value_of(fabric, job.cluster.fabric);
     try {
       resolve(job);
       ADD_FAILURE() << fabric << ": it was accepted";

@@ -18,7 +18,8 @@ const Settings kPrefetch{"strategy.prefetch=true"};
 std::string delayed_sgd(const Settings& settings) {
   Job job = load_job("", settings);
   const Resolved resolved = resolve(job);
-  const auto& [settled, data, architecture, plan] = resolved;
+  const Data& data = resolved.data;
+  const Architecture& architecture = resolved.architecture;
   std::vector<float> x(architecture.parameter_count), g(x.size());
   initialise(architecture, job.task.seed, x);
   std::vector<float> read = x, next = x;  // by this step and by the one after it
@@ -102,8 +103,7 @@ TEST(Prefetch, GoesOnWithoutALostWorker) {
       Random random(seed, Stream::kFault);
       Job job = load_job("", settings);
       job.cluster.faults.push_back(
-          {.kind = "crash",
-           .at_s = random.uniform() * 0.5 * undisturbed.nodes.front().total_s,
+          {.at_s = random.uniform() * 0.5 * undisturbed.nodes.front().total_s,
            .nodes = {1 + static_cast<int64_t>(random.below(2))}});
       const RunRecord record = run_job(job);
       ASSERT_EQ(record.status, "done") << consistency << " " << seed << ": " << record.error;
@@ -125,8 +125,7 @@ TEST(Prefetch, EndsWithTheServerThatIsLost) {
     Random random(seed, Stream::kFault);
     Job job = load_job("", settings);
     job.cluster.faults.push_back(
-        {.kind = "crash",
-         .at_s = random.uniform() * 0.8 * undisturbed.nodes.front().total_s,
+        {.at_s = random.uniform() * 0.8 * undisturbed.nodes.front().total_s,
          .nodes = {3 + static_cast<int64_t>(random.below(2))}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, 4) << record.error;

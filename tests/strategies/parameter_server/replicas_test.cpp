@@ -141,7 +141,7 @@ TEST_P(EveryRing, LosesNothingWithAWorkerEither) {
     const double at_s = random.uniform() * longest_s;
     kill_servers(job, count, replicas, longest_s, random);
     job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = at_s, .nodes = {static_cast<int64_t>(random.below(2) + 1)}});
+        {.at_s = at_s, .nodes = {static_cast<int64_t>(random.below(2) + 1)}});
     // Half of the time they go together.
     if (seed % 2) job.cluster.faults.front().at_s = at_s + 0.002 * (random.uniform() - 0.5);
     job.cluster.faults.front().at_s = std::max(0.0, job.cluster.faults.front().at_s);
@@ -165,8 +165,7 @@ TEST(Replicas, MoreLossesThanCopiesEndTheRun) {
       for (const int lost : {2, 3}) {
         Job job = replicated_job(3, 1, consistency);
         for (int server = 0; server < lost; ++server)
-          job.cluster.faults.push_back({.kind = "crash",
-                                        .at_s = 0.01,
+          job.cluster.faults.push_back({.at_s = 0.01,
                                         .nodes = {kWorkers + server},
                                         .restart_s = restart_s});
         const RunRecord record = run_job(job);

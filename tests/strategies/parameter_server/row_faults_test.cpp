@@ -147,7 +147,7 @@ TEST(RowReplicas, SurviveTheLossOfAWorkerToo) {
       kill_servers(job, which.servers, 1, longest_s, random);
       if (seed % 2) job.cluster.faults.front().at_s = at_s;  // together
       job.cluster.faults.push_back(
-          {.kind = "crash", .at_s = at_s, .nodes = {static_cast<int64_t>(random.below(2) + 1)}});
+          {.at_s = at_s, .nodes = {static_cast<int64_t>(random.below(2) + 1)}});
       const RunRecord record = run_job(job);
       ASSERT_EQ(record.status, "done")
           << consistency << ", seed " << seed << ": " << record.error << describe(job);
@@ -163,7 +163,7 @@ TEST(RowReplicas, CostTheSameWhenOnlyCostsCount) {
   Job full_job = rows_job({3, 1}, "bsp", at_once);
   Job cost_job = rows_job({3, 1}, "bsp", at_once + Settings{"cluster.cost_only=true"});
   for (Job* job : {&full_job, &cost_job})
-    job->cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {kWorkers + 1}});
+    job->cluster.faults.push_back({.at_s = 0.01, .nodes = {kWorkers + 1}});
   const RunRecord full = run_job(full_job), costs = run_job(cost_job);
   ASSERT_EQ(full.status, "done") << full.error;
   ASSERT_EQ(costs.status, "done") << costs.error;
@@ -228,7 +228,7 @@ Settings snapshot_settings(const std::string& consistency, const std::string& fa
 // Loses the second server at this time.
 RunRecord interrupted_run(const Settings& settings, double at_s, const std::string& out) {
   Job job = load_job("", settings);
-  job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {kWorkers + 1}});
+  job.cluster.faults.push_back({.at_s = at_s, .nodes = {kWorkers + 1}});
   const std::atomic<bool> never{false};
   return launch(job, {.out = out, .keep_files = true, .progress = ProgressStyle::kNone}, never);
 }

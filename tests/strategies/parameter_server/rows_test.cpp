@@ -105,7 +105,7 @@ TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
                                   "task.seed=" + std::to_string(seed)});
     const auto victim = static_cast<int64_t>(random.below(4));
     job.cluster.faults.push_back(
-        {.kind = "crash", .at_s = random.uniform() * 0.03, .nodes = {victim}});
+        {.at_s = random.uniform() * 0.03, .nodes = {victim}});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
     lost += static_cast<int>(counter(record, "workers_lost") > 0);

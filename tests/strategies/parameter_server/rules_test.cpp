@@ -56,7 +56,8 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
         load_job("", logistic_task() + servers(2, "backup") + cluster("virtual", 5) +
                          Settings{"task.global_batch=40", "task.max_steps=10", "task.epochs=2",
                                   "strategy.backup=" + std::to_string(backup)});
-    job.cluster.stragglers.push_back({.kind = "random", .factor = 10, .probability = 0.1});
+    job.cluster.stragglers.push_back(
+        {.kind = StragglerKind::kRandom, .factor = 10, .probability = 0.1});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
     EXPECT_EQ(counter(record, "steps_closed"), 2 * 10);

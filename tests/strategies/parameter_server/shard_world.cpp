@@ -22,7 +22,7 @@ StateSettings state_settings(const WorldSettings& world, int shard) {
   StateSettings settings;
   settings.config.servers = world.shards;
   settings.config.replicas = 1;
-  settings.config.consistency = world.consistency;
+  settings.config.consistency = value_of(world.consistency, settings.config.consistency);
   settings.config.staleness = world.staleness;
   settings.config.backup = 1;
   settings.task.global_batch = 2 * world.workers;

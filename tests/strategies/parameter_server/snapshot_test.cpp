@@ -25,7 +25,7 @@ Settings snapshot_task(const std::string& consistency, const std::string& fabric
 // Loses the second server at this time.
 RunRecord interrupted_run(const Settings& settings, double at_s, const std::string& out) {
   Job job = load_job("", settings);
-  job.cluster.faults.push_back({.kind = "crash", .at_s = at_s, .nodes = {4}});
+  job.cluster.faults.push_back({.at_s = at_s, .nodes = {4}});
   const std::atomic<bool> never{false};
   return launch(job, {.out = out, .keep_files = true, .progress = ProgressStyle::kNone}, never);
 }

@@ -64,9 +64,10 @@ std::optional<Job> job_of(const Shape& shape, Random& random) {
     return job;
   }
   if (random.below(2) == 0)
-    job->cluster.stragglers.push_back({.kind = "random", .factor = 10, .probability = 0.2});
+    job->cluster.stragglers.push_back(
+        {.kind = StragglerKind::kRandom, .factor = 10, .probability = 0.2});
   if (random.below(2) == 0)
-    job->cluster.stragglers.push_back({.kind = "constant", .node = 0, .factor = 3});
+    job->cluster.stragglers.push_back({.node = 0, .factor = 3});
   return job;
 }
 

@@ -31,7 +31,8 @@ std::vector<float> reference(const Settings& settings, const std::vector<size_t>
                              bool vertical = false) {
   Job job = load_job("", settings);
   const Resolved resolved = resolve(job);
-  const auto& [settled, data, architecture, plan] = resolved;
+  const Data& data = resolved.data;
+  const Architecture& architecture = resolved.architecture;
   std::vector<float> parameters(architecture.parameter_count), gradients(parameters.size());
   initialise(architecture, job.task.seed, parameters);
   const auto model = load_models(architecture, 1)(architecture, {parameters, gradients},

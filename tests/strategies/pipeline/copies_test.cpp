@@ -221,7 +221,7 @@ RandomCase random_case(Random& random, int64_t most_workers, size_t most_layers)
                "strategy.copies=auto"};
   if (random.below(3) == 0)
     drawn.job.push_back(fmt::format("cluster.memory=\"{} MB\"", from(1, 60)));
-  drawn.config.schedule = one_of({"gpipe", "1f1b"});
+  drawn.config.schedule = value_of(one_of({"gpipe", "1f1b"}), drawn.config.schedule);
   drawn.config.topology = one_of({"ring", "butterfly", "tree"});
   if (random.below(3) == 0) drawn.config.micro_batches = from(1, 12);
   return drawn;

@@ -35,7 +35,7 @@ TEST(PipelineFaults, EverySurvivorNamesThePeerAndSomebodyTheMicroBatch) {
   for (const std::string schedule : {"sequential", "gpipe", "1f1b", "asynchronous"})
     for (const int64_t victim : {0, 1, 3}) {
       Job job = load_job("", four_stages(schedule));
-      job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {victim}});
+      job.cluster.faults.push_back({.at_s = 0.01, .nodes = {victim}});
       const RunRecord record = run_job(job);
       EXPECT_EQ(record.exit_code, kExitPeerLost) << schedule;
       bool named = false;

@@ -13,10 +13,14 @@ namespace {
 
 constexpr size_t kMost = 16;
 
+PipelineSchedule named(std::string_view name) {
+  return value_of(name, PipelineSchedule::kSequential);
+}
+
 std::vector<std::vector<StageTask>> all_nodes(std::string_view name, const PipelineShape& shape) {
   std::vector<std::vector<StageTask>> tasks;
   for (size_t node = 0; node < shape.nodes; ++node)
-    tasks.push_back(schedule_tasks(name, shape, node));
+    tasks.push_back(schedule_tasks(named(name), shape, node));
   return tasks;
 }
 
@@ -29,7 +33,7 @@ double clocks(std::string_view name, const PipelineShape& shape) {
 // Every pass once, on the node of its stage, backward after forward, micro-batches in order.
 void expect_legal(std::string_view name, const PipelineShape& shape) {
   for (size_t node = 0; node < shape.nodes; ++node) {
-    const std::vector<StageTask> tasks = schedule_tasks(name, shape, node);
+    const std::vector<StageTask> tasks = schedule_tasks(named(name), shape, node);
     ASSERT_EQ(tasks.size(), 2 * shape.chunks() * shape.micro_batches);
     std::vector<size_t> forward(shape.stages), backward(shape.stages);
     for (const StageTask& task : tasks) {
@@ -72,9 +76,10 @@ TEST(Schedules, HoldNoMoreMicroBatchesThanTheyShould) {
     for (size_t m = 1; m <= kMost; ++m) {
       const PipelineShape shape{.nodes = p, .stages = p, .micro_batches = m};
       for (size_t s = 0; s < p; ++s) {
-        EXPECT_EQ(most_in_flight(schedule_tasks("gpipe", shape, s), s), m);
-        EXPECT_EQ(most_in_flight(schedule_tasks("1f1b", shape, s), s), std::min(m, p - s));
-        EXPECT_EQ(most_in_flight(schedule_tasks("sequential", shape, s), s), 1U);
+        EXPECT_EQ(most_in_flight(schedule_tasks(PipelineSchedule::kGpipe, shape, s), s), m);
+        EXPECT_EQ(most_in_flight(schedule_tasks(PipelineSchedule::k1f1b, shape, s), s),
+                  std::min(m, p - s));
+        EXPECT_EQ(most_in_flight(schedule_tasks(PipelineSchedule::kSequential, shape, s), s), 1U);
       }
     }
 }
@@ -122,7 +127,7 @@ TEST(Schedules, CopiesOfAStageTakeMicroBatchesInTurn) {
             std::vector<std::vector<StageTask>> tasks;
             std::set<std::tuple<bool, size_t, size_t>> seen;
             for (size_t node = 0; node < shape.nodes; ++node) {
-              tasks.push_back(own_tasks(name, shape, node));
+              tasks.push_back(own_tasks(named(name), shape, node));
               for (const StageTask& t : tasks.back()) {
                 EXPECT_EQ(t.stage, shape.stages_of(node).front());
                 EXPECT_TRUE(seen.insert({t.backward, t.stage, t.micro_batch}).second);
@@ -136,7 +141,8 @@ TEST(Schedules, CopiesOfAStageTakeMicroBatchesInTurn) {
   const PipelineShape one{.nodes = 2, .stages = 2, .micro_batches = 16};
   const std::vector<StageTimes> times = {{.forward_s = 2, .backward_s = 2}, {}};
   std::vector<std::vector<StageTask>> tasks;
-  for (size_t node = 0; node < 3; ++node) tasks.push_back(own_tasks("1f1b", two, node));
+  for (size_t node = 0; node < 3; ++node)
+    tasks.push_back(own_tasks(PipelineSchedule::k1f1b, two, node));
   EXPECT_LE(time_of(two, tasks, times), 2.0 * 16 + 8);
   EXPECT_GE(time_of(one, all_nodes("1f1b", one), times), 4.0 * 16);
   EXPECT_EQ(most_in_flight(tasks[0], 0), 2U);

@@ -12,8 +12,8 @@ namespace {
 // Groups of four neighbours conflict, nobody else.
 double in_groups(uint32_t a, uint32_t b) { return a / 4 == b / 4 ? 0.9 : 0.05; }
 
-CoordinateSchedule schedule(const std::string& kind, size_t coordinates, size_t parallel) {
-  return {kind, coordinates, parallel, 0.5, 3, in_groups};
+CoordinateSchedule schedule(CoordinateOrder order, size_t coordinates, size_t parallel) {
+  return {order, coordinates, parallel, 0.5, 3, in_groups};
 }
 
 void expect_distinct(const std::vector<uint32_t>& picked, size_t coordinates, size_t parallel) {
@@ -24,10 +24,11 @@ void expect_distinct(const std::vector<uint32_t>& picked, size_t coordinates, si
 }
 
 TEST(CoordinateSchedule, PicksDistinctOnesForEverySize) {
-  for (const char* kind : {"priority", "random", "cyclic"})
+  for (const CoordinateOrder order :
+       {CoordinateOrder::kPriority, CoordinateOrder::kRandom, CoordinateOrder::kCyclic})
     for (const size_t coordinates : {1u, 2u, 7u, 64u})
       for (const size_t parallel : {1u, 3u, 64u, 100u}) {
-        CoordinateSchedule plan = schedule(kind, coordinates, parallel);
+        CoordinateSchedule plan = schedule(order, coordinates, parallel);
         for (uint64_t round = 0; round < 20; ++round) {
           const auto picked = plan.pick(round);
           expect_distinct(picked, coordinates, parallel);
@@ -37,7 +38,7 @@ TEST(CoordinateSchedule, PicksDistinctOnesForEverySize) {
 }
 
 TEST(CoordinateSchedule, PriorityTakesNoTwoThatConflict) {
-  CoordinateSchedule plan = schedule("priority", 64, 16);
+  CoordinateSchedule plan = schedule(CoordinateOrder::kPriority, 64, 16);
   for (uint64_t round = 0; round < 50; ++round) {
     const auto picked = plan.pick(round);
     for (const uint32_t a : picked) {
@@ -46,7 +47,7 @@ TEST(CoordinateSchedule, PriorityTakesNoTwoThatConflict) {
     }
   }
   // Shotgun does not look.
-  CoordinateSchedule random = schedule("random", 64, 16);
+  CoordinateSchedule random = schedule(CoordinateOrder::kRandom, 64, 16);
   bool conflict = false;
   for (uint64_t round = 0; round < 50; ++round) {
     const auto picked = random.pick(round);
@@ -60,7 +61,7 @@ TEST(CoordinateSchedule, PriorityTakesNoTwoThatConflict) {
 // One coordinate keeps changing 20 times as much as the others: its turn comes more than twice as
 // often (waits grow with the third root of that, 2.7), and the others are not forgotten.
 TEST(CoordinateSchedule, PriorityFollowsTheChanges) {
-  CoordinateSchedule plan("priority", 40, 4, 1, 1, in_groups);
+  CoordinateSchedule plan(CoordinateOrder::kPriority, 40, 4, 1, 1, in_groups);
   std::map<uint32_t, int> times;
   constexpr int kRounds = 400;
   for (int round = 0; round < kRounds; ++round)
@@ -76,15 +77,16 @@ TEST(CoordinateSchedule, PriorityFollowsTheChanges) {
 }
 
 TEST(CoordinateSchedule, CyclicTakesAllInTurn) {
-  CoordinateSchedule plan = schedule("cyclic", 5, 2);
+  CoordinateSchedule plan = schedule(CoordinateOrder::kCyclic, 5, 2);
   EXPECT_EQ(plan.pick(0), (std::vector<uint32_t>{0, 1}));
   EXPECT_EQ(plan.pick(1), (std::vector<uint32_t>{2, 3}));
   EXPECT_EQ(plan.pick(2), (std::vector<uint32_t>{4, 0}));
 }
 
 TEST(CoordinateSchedule, DependsOnSeedAndRoundAlone) {
-  CoordinateSchedule a = schedule("random", 64, 8), b = schedule("random", 64, 8);
-  CoordinateSchedule other("random", 64, 8, 0.5, 4, in_groups);
+  CoordinateSchedule a = schedule(CoordinateOrder::kRandom, 64, 8);
+  CoordinateSchedule b = schedule(CoordinateOrder::kRandom, 64, 8);
+  CoordinateSchedule other(CoordinateOrder::kRandom, 64, 8, 0.5, 4, in_groups);
   EXPECT_EQ(a.pick(5), b.pick(5));
   EXPECT_NE(a.pick(5), a.pick(6));
   EXPECT_NE(a.pick(5), other.pick(5));

@@ -32,7 +32,7 @@ Settings three_workers() {
 TEST(ScheduledFaults, EverySurvivorNamesThePeer) {
   for (int64_t victim = 0; victim < kNodes; ++victim) {
     Job job = load_job("", three_workers());
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.02, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = 0.02, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost) << victim;
     for (int64_t rank = 0; rank < kNodes; ++rank) {
