@@ -194,6 +194,24 @@ TEST(ImpostorLauncher, IsNotWaitedForForEver) {
               "the launcher has said nothing for 0.2 s");
 }
 
+// Its words are shown on the terminal of who joined, and not obeyed.
+TEST(ImpostorLauncher, WordsAreShown) {
+  const auto refuses = [](bool late) {
+    return [late](ControlSocket& control, pid_t) {
+      if (late && !let_in(control)) return;
+      control.post({Type::kRefused, kVisitor, 0, process::kProtocol, "\x1b[2Jgo"});
+      control.drain(kPatienceS);
+      while (hear(control)) {
+      }
+    };
+  };
+  for (const bool late : {false, true}) {
+    const Visit visit = visit_impostor(refuses(late), wait_for_rank_0);
+    expect_said(visit, kExitPeerLost, "\\x1b[2Jgo");
+    EXPECT_EQ(visit.said.find('\x1b'), std::string::npos);
+  }
+}
+
 // The same silence without a limit, and a user who does not want to wait.
 TEST(ImpostorLauncher, DoesNotKeepANodeFromItsUser) {
   const auto interrupt_and_wait = [](ControlSocket& control, pid_t child) {

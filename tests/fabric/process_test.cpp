@@ -1,6 +1,9 @@
 // What only processes can do: be killed at any instruction, be too many for the cores, be idle.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <thread>
@@ -151,6 +154,39 @@ TEST(Process, ADeathAtTheVeryStartIsHeardOfByAll) {
       rank == victim ? expect_lost(outcomes, rank) : expect_ok(outcomes, rank);
     ASSERT_FALSE(testing::Test::HasFailure()) << "repetition " << repetition;
   }
+}
+
+// Rank 1 asks rank 0 to connect to it, and has died when rank 0 does so. UCX cannot attach to the
+// memory of a dead process, which is a loss like any other: rank 0 goes on. There are so many nodes
+// that two of them connect when they first talk.
+TEST(Process, APeerThatDiedBeforeOneConnectsToItIsLost) {
+  constexpr int kNodes = 17;
+  auto& asking = *static_cast<std::atomic<pid_t>*>(mmap(nullptr, sizeof(std::atomic<pid_t>),
+                                                        PROT_READ | PROT_WRITE,
+                                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const auto outcomes = run_nodes(kNodes, [&](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    std::vector<std::byte> buffer(8);
+    if (endpoint.rank() > 1) return kOk;
+    if (endpoint.rank() == 1) {
+      Handle handle = endpoint.receive(0, user_tag(1), buffer);
+      IN_BODY(endpoint.wait(handle, kShort_s).state == State::kTimedOut);
+      asking = getpid();
+      raise(SIGKILL);
+    }
+    // Without a call of the node until the launcher has seen the end of rank 1.
+    while (asking == 0 || kill(asking, 0) == 0) usleep(1000);
+    Handle sent = endpoint.send(1, user_tag(1), buffer);
+    const Completion completion = endpoint.wait(sent, kLong_s);
+    IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
+    Handle own = endpoint.send(0, user_tag(2), buffer);
+    IN_BODY(receive_exactly(node, 0, user_tag(2), buffer));
+    IN_BODY(endpoint.wait(own, kLong_s).state == State::kDone);
+    return kOk;
+  });
+  for (Rank rank = 0; rank < kNodes; ++rank)
+    rank == 1 ? expect_lost(outcomes, rank) : expect_ok(outcomes, rank);
+  munmap(&asking, sizeof asking);
 }
 
 // What a dead peer leaves behind must not keep the others awake.

@@ -46,6 +46,19 @@ TEST(VirtualTime, OfSeveralWaitsInVainNobodyIsBlamed) {
             "no rank sent anything for 2 s; if they are only slow, raise cluster.timeout");
 }
 
+// An error about a wait for anybody names a rank or says that it knows none.
+TEST(VirtualTime, NoErrorNamesARankThatThereIsNot) {
+  for (const State state :
+       {State::kPeerLost, State::kTimedOut, State::kTruncated, State::kCancelled}) {
+    const VirtualRun run = simulate(virtual_cluster(2), [&](Node& node) -> std::string {
+      if (node.endpoint().rank() > 0) return "";
+      throw_not_done(node, {state, kAnyRank, Tag(Purpose::kUser, 1), 8});
+    });
+    EXPECT_FALSE(run.outcomes[0].error.empty());
+    EXPECT_EQ(run.outcomes[0].error.find("-1"), std::string::npos) << run.outcomes[0].error;
+  }
+}
+
 TEST(VirtualTime, SendingDoesNotSlowDownReceiving) {
   const VirtualRun run = simulate(virtual_cluster(2), [](Node& node) {
     exchange(node, 1 - node.endpoint().rank(), 1 - node.endpoint().rank(), 10'000'000);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "fabric/outcome.h"
 
 namespace tutti::process {
@@ -33,7 +34,6 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 // node that is busy, and gets a sign of life this often from one that waits.
 constexpr int64_t kLookNs = 2 * kMillisecondNs;
 constexpr int64_t kPingNs = 250 * kMillisecondNs;
-
 // A sleeping node wakes this often, to notice that it was stopped; no round takes so long.
 constexpr int64_t kLongestSleepMs = 500;
 constexpr int64_t kStoppedNs = 1000 * kMillisecondNs;
@@ -286,7 +286,7 @@ void Reactor::listen() {
 // Without its launcher a node has no peers and no purpose; a forked one is normally dead by now.
 void Reactor::lose_launcher(const std::string& how) {
   if (!joined_ && how == kConnectionLost) _exit(kExitInternal);
-  std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, how.c_str());
+  std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, printable(how).c_str());
   std::fflush(nullptr);
   _exit(joined_ ? kExitPeerLost : kExitInternal);
 }
