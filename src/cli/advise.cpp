@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "jobs/progress.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
@@ -17,7 +18,7 @@ namespace tutti {
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   const bool live = isatty(STDERR_FILENO);
   const Announce announce = [&](const std::string& what) {
-    if (!options.quiet) tell(live ? "\r\033[K" + what : what + "\n");
+    if (!options.quiet) tell(live ? "\r\033[K" + printable(what) : printable(what) + "\n");
   };
   const nlohmann::json advice = advise(job_of({{}, options.job, options.sets, "", ""}),
                                        {.cluster = options.cluster,
@@ -28,12 +29,13 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
                                        announce, stop);
   if (live && !options.quiet) tell("\r\033[K");
   if (!options.out.empty()) write_file(options.out, advice["job"].get<std::string>());
-  std::cout << (options.json ? json_text(advice) + "\n" : advice_text(advice));
+  std::cout << (options.json ? json_text(advice) + "\n" : printable(advice_text(advice)));
   if (options.out.empty() || options.json) return 0;
   const auto& best = advice["choices"][0];
   const int64_t workers = best["workers"];
   std::cout << fmt::format(
-      "\ntutti compare {0} repeats these times; tutti train {0}{1} that of {2}\n", options.out,
+      "\ntutti compare {0} repeats these times; tutti train {0}{1} that of {2}\n",
+      printable(options.out),
       workers < advice["cluster"]["workers"].get<int64_t>()
           ? fmt::format(" --set cluster.workers={}", workers)
           : "",

@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "fabric/capabilities.h"
 #include "jobs/plan_difference.h"
 #include "jobs/plan_json.h"
@@ -42,7 +43,7 @@ int print_changes(const CheckOptions& options) {
               << "\n";
     return 0;
   }
-  fmt::print("from {} to {}:\n", options.before, options.job);
+  fmt::print("from {} to {}:\n", printable(options.before), printable(options.job));
   print_lines(changes);
   return 0;
 }

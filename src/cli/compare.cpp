@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "core/described_json.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "testbed/report.h"
@@ -56,7 +57,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
     std::cout << comparison_table(result, {.columns = columns_of(STDOUT_FILENO),
                                            .bold = isatty(STDOUT_FILENO) != 0,
                                            .group = options.group})
-              << failures(result) << fmt::format("comparison {}\n", folder) << page;
+              << printable(failures(result) + fmt::format("comparison {}\n", folder) + page);
   }
   return 0;
 }

@@ -255,7 +255,7 @@ int run_predict(const PredictOptions& options) {
   if (!options.output.empty())
     write_file(options.output, predictions.csv);
   else if (!options.json)
-    std::cout << predictions.csv;
+    write_file("-", predictions.csv);
   if (options.json) {
     nlohmann::json result = {
         {"samples", predictions.count}, {"metric", metric}, {"quality", nullptr}};

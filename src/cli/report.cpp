@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "testbed/exports.h"
@@ -59,7 +60,7 @@ int run_report(const ReportOptions& options) {
     return 0;
   }
   for (const auto& [what, file] : written.items())
-    if (file.is_string()) fmt::print("{:<12} {}\n", what, file.get<std::string>());
+    if (file.is_string()) fmt::print("{:<12} {}\n", what, printable(file.get<std::string>()));
   return 0;
 }
 

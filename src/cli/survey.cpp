@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "core/described_json.h"
+#include "core/printable.h"
 #include "jobs/run_record.h"
 
 namespace tutti {
@@ -27,7 +28,7 @@ int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& sto
   if (options.json)
     std::cout << json_text(json_of(result)) << "\n";
   else
-    std::cout << survey_tables(result) << fmt::format("survey {}/survey.html\n", folder);
+    std::cout << printable(survey_tables(result) + fmt::format("survey {}/survey.html\n", folder));
   return 0;
 }
 

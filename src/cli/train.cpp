@@ -29,7 +29,7 @@ int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";
   else
-    std::cout << summary(record, job);
+    std::cout << printable(summary(record, job));
   if (record.exit_code != 0) {
     tell(fmt::format("tutti: {}: {}\n", record.status, printable(record.error)));
     for (size_t rank = 0; rank < record.outcomes.size(); ++rank)

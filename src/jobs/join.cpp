@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "data/fingerprint.h"
 #include "fabric/outcome.h"
 #include "fabric/process/process_fabric.h"
@@ -61,7 +62,7 @@ void join_run(const JoinSettings& settings, const std::atomic<bool>& stop) {
   };
   const auto leave = [&](const NodeOutcome& outcome) {
     if (outcome.exit_code != kExitDone)
-      tell(fmt::format("tutti: {}\n", outcome.error));
+      tell(fmt::format("tutti: {}\n", printable(outcome.error)));
     else if (!settings.quiet)
       tell(fmt::format("tutti: rank {} is done; the launcher keeps the record\n", rank));
   };

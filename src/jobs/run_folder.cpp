@@ -15,6 +15,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/regular_file.h"
 #include "core/whole_file.h"
 
@@ -72,7 +73,12 @@ bool fill(const std::string& path, std::string_view content) {
 void write_file(const std::string& path, std::string_view content) {
   const auto there = status_of(path);
   if (path == "-" || (there && is_standard_output(*there))) {
-    std::cout << content;  // who ends the program says whether all of it could be written
+    // A terminal obeys what a file or a pipe keeps as it is. Who ends the program says whether all
+    // of it could be written.
+    if (isatty(STDOUT_FILENO))
+      std::cout << printable(content);
+    else
+      std::cout << content;
     return;
   }
   const std::string target = behind_links(path);

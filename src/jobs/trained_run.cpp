@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/shallow_json.h"
 #include "jobs/progress.h"
 #include "jobs/resolve.h"
@@ -71,7 +72,7 @@ void describe_by_training_data(TrainedRun& run) {
   tell(
       fmt::format("tutti: {}: has no data.json, as runs of older versions: names and scales are "
                   "read from its training data, and are wrong if that has changed since\n",
-                  run.folder));
+                  printable(run.folder)));
   run.read = read_training_data(run.folder, run.job,
                                 "the data that the run was trained on says what its classes and "
                                 "numbers mean, so it is needed to predict");
@@ -119,7 +120,8 @@ void check_parameters(const TrainedRun& run) {
     tell(fmt::format(
         "tutti: {}: {} parameters_sha256, so that nothing says whether "
         "parameters.safetensors is the file that the run wrote\n",
-        run.folder, record.is_object() ? "its run.json has no" : "it has no run.json with a"));
+        printable(run.folder),
+        record.is_object() ? "its run.json has no" : "it has no run.json with a"));
     return;
   }
   const std::string found = run.rows ? rows_sha256(run.rows->keys, run.rows->values)

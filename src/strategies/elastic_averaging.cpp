@@ -42,7 +42,7 @@ class ElasticWorker {
     return training_.evaluate(members);
   }
 
-  // Returns the moving rate of the step whose gradient was computed last.
+  // Returns the moving rate of the step that is under way, or of the last one.
   float rate_now() const {
     return static_cast<float>(moving_rate(config_, context_, training_.step_rate()));
   }

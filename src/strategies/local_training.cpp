@@ -57,6 +57,7 @@ double LocalTraining::rate() const {
 
 void LocalTraining::gather() {
   began_s_ = elapsed_s();
+  rate_ = rate();
   const auto share = batches_.share(step_, context_.node.endpoint().rank());
   batch_.step = static_cast<uint64_t>(steps_);
   if (context_.node.clock().cost_only())
@@ -72,7 +73,6 @@ float LocalTraining::scale() const {
 void LocalTraining::note_loss(double loss) {
   if (!std::isfinite(loss)) throw diverged_at(static_cast<uint64_t>(steps_));
   loss_ = batch_.size() == 0 ? 0 : loss / static_cast<double>(batch_.size());
-  rate_ = rate();
 }
 
 void LocalTraining::gradient(const Model::Ready& ready) {

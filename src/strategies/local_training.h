@@ -30,7 +30,8 @@ class LocalTraining {
   // sparse_gradient() computes on them alone, and the strategy updates them.
   std::span<const uint64_t> touch();
   void sparse_gradient();
-  double step_rate() const { return rate_; }  // of the gradient that was computed last
+  // The rate of the step that is under way or, between two steps, of the last one.
+  double step_rate() const { return rate_; }
   // One optimizer step on the model's parameters by the model's gradients.
   void update();
   // Records the step and moves on to the next. `staleness`: updates of others that were missing

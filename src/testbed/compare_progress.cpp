@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/printable.h"
+
 namespace tutti {
 namespace {
 
@@ -40,7 +42,7 @@ void CompareProgress::ended(const std::string& name, const std::string& how) {
 void CompareProgress::say(const std::string& line) {
   if (style_ == ProgressStyle::kNone) return;
   clear();
-  tell(line + "\n");
+  tell(printable(line) + "\n");
 }
 
 std::string CompareProgress::bar(const RunProgress& run) const {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/described_json.h"
+#include "core/printable.h"
 #include "core/quality.h"
 #include "core/units.h"
 
@@ -207,7 +208,9 @@ class TableLayout {
     const Extreme& extreme = best_[i].at(row.obtained);
     return extreme.rows > 1 && *value == extreme.value;  // alone one is not the best
   }
-  std::string cell(size_t i, const ComparedStrategy& row) const { return columns_[i].text(row); }
+  std::string cell(size_t i, const ComparedStrategy& row) const {
+    return printable(columns_[i].text(row));
+  }
   size_t total_width() const {
     size_t width = 0;
     for (const size_t w : widths_) width += w + gap_;
@@ -240,7 +243,8 @@ class TableLayout {
 };
 
 // Breaks a text into lines of at most `columns`, those after the first indented.
-std::string wrapped(const std::string& text, size_t columns) {
+std::string wrapped(const std::string& raw, size_t columns) {
+  const std::string text = printable(raw);
   std::string result, line;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());

@@ -268,6 +268,33 @@ TEST(Join, NothingListensBeyondLoopback) {
   }
 }
 
+// A launcher that is none gives a job which is refused with words of its own.
+TEST(Join, ShowsTheWordsOfALauncherAndDoesNotObeyThem) {
+  using Type = ControlMessage::Type;
+  const process::FileDescriptor door = process::listen_on({"127.0.0.1", 0});
+  Subprocess joined({"join", to_text(process::local_address(door)), "--token", "t"});
+  pollfd wait{door.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&wait, 1, static_cast<int>(kLate_s * 1e3)), 1);
+  ControlSocket control(process::FileDescriptor(
+      accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  ASSERT_TRUE(hear(control));
+  const nlohmann::json job = {
+      {"version", "\x1b[2J"}, {"job", ""}, {"plan", ""}, {"data", ""}};
+  control.post({Type::kAccepted, 1, 0, 0,
+                process::encode_invitation({{"a", "b"}, {0, 1}, kLate_s, job.dump()})});
+  control.post({Type::kWelcome, 1, 0, 0, process::encode_roster({{false, 0}, {true, 0}})});
+  control.post({Type::kStart, 1, 0, 0, {}});
+  control.post({Type::kBye, 1, 0, 0, {}});
+  control.drain(kLate_s);
+  while (hear(control)) {
+  }
+  control.close();
+  const Ended ended = joined.wait(kLate_s);
+  EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+  EXPECT_TRUE(has(ended.err, "the launcher is tutti \\x1b[2J")) << ended.err;
+  EXPECT_FALSE(has(ended.err, "\x1b"));
+}
+
 // The launcher's machine does not answer: its queue of those who knock is full.
 TEST(Join, CanBeInterruptedWhileItDials) {
   const process::FileDescriptor deaf = process::listen_on({"127.0.0.1", 0});

@@ -83,4 +83,29 @@ TEST(JoinedNode, ThatGoesSilentIsLostByTheDeadline) {
   EXPECT_NE(outcomes[0].kind, NodeOutcome::Kind::kDone);
 }
 
+// One that computes for longer than the timeout is not lost while nobody waits in vain for it.
+TEST(JoinedNode, ThatComputesForLongIsWaitedFor) {
+  ConformanceOptions options;
+  options.timeout_s = 1;
+  const auto outcomes = run_nodes(
+      2,
+      [](Node& node) -> std::string {
+        if (node.endpoint().rank() == 1) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // no call of the node
+          IN_BODY(tell(node, 0, 1));
+          return kOk;
+        }
+        std::vector<std::byte> buffer(8);
+        Handle handle = node.endpoint().receive(1, Tag(Purpose::kControl, 1), buffer);
+        State state = State::kTimedOut;
+        for (int i = 0; i < 60 && state == State::kTimedOut; ++i)
+          state = node.endpoint().wait(handle, 0.5).state;
+        IN_BODY(state == State::kDone);
+        return kOk;
+      },
+      options);
+  expect_ok(outcomes, 0);
+  expect_ok(outcomes, 1);
+}
+
 }  // namespace tutti

@@ -2,11 +2,14 @@
 #include "jobs/energy.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "jobs/footprint.h"
+#include "jobs/run_energy.h"
 
 namespace tutti {
 namespace {
@@ -78,6 +81,51 @@ TEST_F(Counters, AreAbsentWithoutTheKernelsHelp) {
   std::filesystem::remove(root_ + "/intel-rapl:0/energy_uj");
   std::filesystem::remove(root_ + "/intel-rapl:0:1/energy_uj");
   EXPECT_FALSE(EnergyCounters(root_).available());
+}
+
+// Reading took 2 s and 3 s of a processor; then two nodes trained for up to 6 s.
+RunRecord read_and_trained() {
+  RunRecord record;
+  record.data_s = 2;
+  record.data_cpu_s = 3;
+  record.data_joules = 7;
+  for (const int rank : {0, 1}) {
+    NodeReport& node = record.nodes.emplace_back();
+    node.rank = rank;
+    node.total_s = 6 - rank;
+    node.cpu_s = rank == 0 ? 1 : 4;
+  }
+  return record;
+}
+
+std::map<std::string, double> parts_of(const RunRecord& record) {
+  std::map<std::string, double> parts;
+  for (const EnergyPart& part : record.energy_parts) parts[part.of] = part.joules;
+  return parts;
+}
+
+TEST(RunEnergy, EstimatesReadingByItsTimeAndItsProcessorTime) {
+  RunRecord record = read_and_trained();
+  Job job;
+  job.footprint.tdp_watts = 100;
+  add_energy(record, job, {});
+  const Energy all =
+      estimate_energy(2 + 6, 3 + 1 + 4, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 100);
+  EXPECT_NEAR(record.joules, all.joules, 1e-9 * all.joules);
+  const auto parts = parts_of(record);
+  EXPECT_NEAR(parts.at("reading data"), all.busy_joules * 3 / 8, 1e-9 * all.joules);
+  EXPECT_NEAR(parts.at("node 0"), all.busy_joules * 1 / 8, 1e-9 * all.joules);
+  EXPECT_NEAR(parts.at("node 1"), all.busy_joules * 4 / 8, 1e-9 * all.joules);
+}
+
+TEST(RunEnergy, CountersMeasuredReadingToo) {
+  RunRecord record = read_and_trained();
+  record.nodes[0].joules = 50;
+  record.nodes[0].energy_method = "measured";
+  add_energy(record, Job(), {});
+  EXPECT_EQ(parts_of(record),
+            (std::map<std::string, double>{{"training", 50}, {"reading data", 7}}));
+  EXPECT_EQ(record.joules, 57);
 }
 
 TEST(Footprint, FollowsTheGrid) {

@@ -121,5 +121,24 @@ TEST(RunFolders, AreLockedUntilTheRunHasEnded) {
   EXPECT_FALSE(fs::exists(folder / "run/node-0.log"));
 }
 
+// A run may have come into the folder while its lock was waited for.
+TEST(RunFolders, AreNotTakenFromARunThatEndsMeanwhile) {
+  const TemporaryFolder folder;
+  std::optional<RunFolder> first = create_run_folder(folder / "run", "name");
+  auto second = std::async(std::launch::async, [&]() -> std::string {
+    try {
+      create_run_folder(folder / "run", "name");
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  });
+  // A lock is waited for a second. Should the second one come too late to wait, it is refused, too.
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  write_file(folder / "run/run.json", "{}");
+  first.reset();
+  EXPECT_NE(second.get().find("already holds a run"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tutti

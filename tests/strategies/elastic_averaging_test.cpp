@@ -98,6 +98,26 @@ TEST(ElasticAveraging, TwoAsynchronousUpdatesByHand) {
   expect_close(parameters_after(settings), centre);
 }
 
+// The rate falls to nothing after the first step of each worker, and so do the pulls of later
+// steps, whether rank 0 serves a request or pulls for itself. Rank 1 asks many times: its first
+// request is served within the first step of rank 0, the others in later steps.
+TEST(ElasticAveraging, WhoServesFollowsTheScheduleToo) {
+  const Settings settings = elastic(
+      {"strategy.mode=async", "strategy.moving_rate=0", "strategy.penalty=3.0", "task.epochs=40",
+       "optimizer.schedule=step", "optimizer.step_epochs=0.05", "optimizer.step_factor=1e-9",
+       "cluster.step_overhead=0", "cluster.layer_overhead=0", "cluster.speed=\"100 kFLOP/s\"",
+       "cluster.speed_factors=[1.0, 100.0]"});
+  const LinearReference reference(settings);
+  Vector centre = reference.initial();
+  const Vector fast = reference.stepped(0, 1, centre), slow = reference.stepped(0, 0, centre);
+  for (const Vector& x : {fast, slow})
+    for (size_t k = 0; k < centre.size(); ++k) centre[k] += 3 * 0.1 * (x[k] - centre[k]);
+  const Trained run = trained(settings);
+  expect_close(run.parameters, centre);
+  // Each answer counts beside the steps; rank 0 gave one in a step.
+  EXPECT_GT(run.record.nodes[1].freshness.count - run.record.nodes[1].steps, 3);
+}
+
 TEST(ElasticAveraging, LearnsInBothModesOnBothFabrics) {
   for (const char* fabric : {"virtual", "process"})
     for (const char* mode : {"sync", "async"}) {

@@ -151,6 +151,42 @@ TEST(Choice, ReasonsNameTheBusyLink) {
   EXPECT_EQ(reasons(choice).size(), 2u);
 }
 
+// On another network, or on fewer machines, another number of servers is best: what-if asks for the
+// best plan each time, and not for the times of today's plan.
+TEST(WhatIf, PlansAnewForAnotherCluster) {
+  const Settings settings =
+      small_mlp("[128, 128]") +
+      Settings{"cluster.fabric=virtual", "cluster.workers=8", "cluster.bandwidth=\"100 Mbit/s\"",
+               "strategy={ kind = \"parameter_server\", servers = \"auto\" }"};
+  Choice servers = choice_of("servers", 0, 10);
+  servers.open = load_job("", settings);
+  const Resolved task = resolve(servers.open);
+  servers.job = task.job;
+  Choice ring = choice_of("ring", 0, 10);
+  ring.open = ring.job = with_settings(servers.open, {"strategy={ kind = \"allreduce\" }"});
+  const WhatIf what_if{task, silent, never};
+  size_t other_plans = 0;
+  const auto best_s = [&](const Job& open) {
+    const Job planned = resolve(open, task.data).job;
+    other_plans += strategy_settings(planned) != strategy_settings(servers.job);
+    return 10 * simulate_steps(planned, task.data, never).step_s;
+  };
+  const json networks = what_if.bandwidth({servers, ring});
+  for (const json& point : networks["points"]) {
+    Job open = servers.open;
+    open.cluster.bandwidth = point["bandwidth"];
+    EXPECT_DOUBLE_EQ(point["times_s"]["servers"], best_s(open)) << point.dump();
+  }
+  EXPECT_GT(other_plans, 0u);
+  other_plans = 0;
+  for (const json& point : what_if.workers({servers})) {
+    Job open = servers.open;
+    shrink_cluster(open.cluster, point["workers"]);
+    EXPECT_DOUBLE_EQ(point["time_s"], best_s(open)) << point.dump();
+  }
+  EXPECT_GT(other_plans, 0u);
+}
+
 class Advice : public testing::Test {
  protected:
   void SetUp() override {

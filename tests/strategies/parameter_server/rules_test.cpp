@@ -1,4 +1,5 @@
 // Compares the rules of updates with computations by hand, and counts the steps of a run.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/strategies/parameter_server/runs.h"
@@ -144,6 +145,36 @@ TEST(Rate, DynamicByHand) {
   for (const char* faults :
        {"cluster.faults=[{ at = 0.1, nodes = [2] }]", "cluster.faults=[{ at = 0.1, nodes = [3] }]"})
     expect_close(parameters_after(replicated + Settings{faults}), hand.x);
+}
+
+// Whenever a server is lost, each weight is revised once: also when the other one takes over while
+// the updates of clock 0 come in. And what is known of an open clock goes to a server that comes
+// back, which is alone when the other one is lost then.
+TEST(Rate, DynamicByHandWheneverAServerIsLost) {
+  const Settings settings = fast_and_slow(
+      {"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9",
+       "strategy.servers=2", "strategy.replicas=1", "strategy.shards_per_server=1"});
+  ByHand hand{LinearReference(settings)};
+  hand.add(1, 0, 1);
+  hand.add(1, 1, 0);
+  hand.add(1, 1, 1);
+  hand.add(0.5, 0, 0, hand.initial);
+  hand.add(-0.5, 0, 1, hand.initial);
+  const double whole_s = trained(settings).record.nodes[0].total_s;
+  for (int i = 1; i < 20; ++i)
+    for (const int server : {2, 3})
+      expect_close(parameters_after(settings + Settings{fmt::format(
+                                                   "cluster.faults=[{{ at = {}, nodes = [{}] }}]",
+                                                   whole_s * i / 20, server)}),
+                   hand.x);
+  for (const int server : {2, 3})
+    expect_close(
+        parameters_after(
+            settings +
+            Settings{fmt::format("cluster.faults=[{{ at = {}, nodes = [{}], restart = {} }}, {{ at "
+                                 "= {}, nodes = [{}] }}]",
+                                 whole_s * 0.5, server, whole_s * 0.1, whole_s * 0.8, 5 - server)}),
+        hand.x);
 }
 
 // One of three workers is lost at once, and the fast one takes over its part.

@@ -144,6 +144,19 @@ TEST(Planner, IsOptimalWithReplicasOfStages) {
   EXPECT_GT(with_stages, 20U);
 }
 
+// Two pieces of 1 s each, and 10 s to begin a pass through a stage: one stage of both begins one
+// pass and not two, and its copies take batches in turn.
+TEST(Planner, BeginsOnePassInAStageOfManyPieces) {
+  const std::vector<PlanPiece> pieces(
+      2, {.compute_s = 1, .parameter_bytes = 0, .output_bytes = 0, .pass_s = 10});
+  const std::vector<ReplicatedStage> apart = {{{0, 1}, 1}, {{1, 2}, 1}}, copied = {{{0, 2}, 2}};
+  EXPECT_EQ(bottleneck_of(pieces, apart, 1, Synchronise::kMeanwhile), 11);
+  EXPECT_EQ(bottleneck_of(pieces, copied, 1, Synchronise::kMeanwhile), 6);
+  const ReplicatedPlan plan = plan_replicated(pieces, 2, 1, Synchronise::kMeanwhile);
+  EXPECT_EQ(plan.bottleneck_s, 6);
+  EXPECT_EQ(plan.stages.size(), 1u);
+}
+
 TEST(Planner, SaysWhenThereIsNoWay) {
   EXPECT_FALSE(partition_chain(2, 3, [](size_t, Range) { return 1.0; }).has_value());
   EXPECT_FALSE(partition_chain(3, 2, [](size_t, Range) { return kNever; }).has_value());
