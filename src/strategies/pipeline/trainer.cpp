@@ -191,6 +191,10 @@ void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
 
 void PipelineTrainer::gather() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (context_.node.endpoint().rank() == 0) {
+    workers_.clear();  // their memory goes before that of all parameters comes
+    context_.model.make_whole();
+  }
   for (size_t stage = 0; stage < placement_.stages.size(); ++stage)
     placement_.shards == 1 ? gather_stage(stage) : gather_shards(stage);
   report_stages();
@@ -200,8 +204,7 @@ void PipelineTrainer::gather_stage(size_t stage) {
   const Rank me = context_.node.endpoint().rank(), owner = placement_.rank_of(0, stage, 0);
   if (owner == 0 || (me != 0 && me != owner)) return;
   const Tag tag(Purpose::kParameters, 0, stage);
-  const Architecture part = stage_of(context_.model.architecture(), placement_.stages[stage]);
-  const auto values = context_.model.parameters().subspan(part.place.value, part.parameter_count);
+  const std::span<float> values = context_.model.parameters_of(placement_.stages[stage]);
   if (me == owner)
     send(context_.node, 0, tag, bytes_of(std::span<const float>(values)));
   else
@@ -213,21 +216,20 @@ void PipelineTrainer::gather_shards(size_t stage) {
   const Rank me = context_.node.endpoint().rank();
   const Tag tag(Purpose::kParameters, 0, stage);
   const Architecture whole = stage_of(context_.model.architecture(), placement_.stages[stage]);
-  const auto place = context_.model.parameters().subspan(whole.place.value, whole.parameter_count);
   for (size_t shard = 0; shard < placement_.shards; ++shard) {
     const Rank owner = placement_.rank_of(0, stage, shard);
-    if (me != 0 && me != owner) continue;
-    if (me == owner && me != 0) {
+    if (owner == 0 || (me != 0 && me != owner)) continue;
+    if (me == owner) {
       const std::span<const float> own = worker(stage).model().parameters();
       send(context_.node, 0, tag, bytes_of(own));
       continue;
     }
     const Architecture part = shard_of(whole, shard, placement_.shards);
-    Buffer<float> arrived(me == owner ? 0 : part.parameter_count);
-    if (me != owner) receive(context_.node, owner, tag, writable_bytes_of(arrived.span()));
+    Buffer<float> arrived(part.parameter_count);
+    receive(context_.node, owner, tag, writable_bytes_of(arrived.span()));
     if (context_.node.clock().cost_only()) continue;
-    paste_shard(part, me == owner ? worker(stage).model().parameters() : arrived.span(), whole,
-                place);
+    paste_shard(part, arrived.span(), whole,
+                context_.model.parameters_of(placement_.stages[stage]));
   }
 }
 
