@@ -24,17 +24,21 @@ std::span<std::byte> bytes_in(double& value) {
 }  // namespace
 
 PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
-                                 const PipelineConfig& config)
+                                 const PipelineConfig& config, Outside outside)
     : context_(context),
       placement_(placement),
+      outside_(std::move(outside)),
       replica_(placement.replica_of(context.node.endpoint().rank())),
       node_(placement.node_of(context.node.endpoint().rank())),
       shard_(placement.shard_of(context.node.endpoint().rank())),
       tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
   for (const size_t stage : placement.shape(replica_).stages_of(node_))
     workers_.push_back(
-        std::make_unique<StageWorker>(context, placement, config, replica_, node_, stage, shard_));
+        std::make_unique<StageWorker>(context, placement, config, outside_.make_update, replica_,
+                                      node_, stage, shard_));
 }
+
+Tag PipelineTrainer::loss_tag(uint64_t step) { return Tag(Purpose::kControl, step, kLossPart); }
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
 
@@ -51,7 +55,7 @@ StepLoss PipelineTrainer::take_step(const Batches& batches, const StepAhead& nex
       placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
   const double loss = share_loss(next.number);
   if (!std::isfinite(loss)) throw diverged_at(next.number);
-  for (const auto& worker : workers_) worker->sum_replicas();
+  for (const auto& worker : workers_) worker->share_gradient();
   for (const auto& worker : workers_) worker->update(next.rate);
   context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
   busy_s_ += busy_s() - busy_before_s;
@@ -133,7 +137,7 @@ std::vector<Rank> PipelineTrainer::ranks_before_last() const {
 // Only the last stage knows the loss, each of its shards the same, each of its copies a part. It
 // leaves there while the others still go back, so that they do not wait for it.
 double PipelineTrainer::share_loss(uint64_t step) {
-  const Tag tag(Purpose::kControl, step, kLossPart);
+  const Tag tag = loss_tag(step);
   const Rank me = context_.node.endpoint().rank();
   const std::vector<Rank> last = last_ranks();
   double own = workers_.back()->take_loss();
@@ -149,7 +153,12 @@ double PipelineTrainer::share_loss(uint64_t step) {
     if (rank != me) receive(context_.node, rank, tag, bytes_in(part));
     loss += part;
   }
+  if (me == last.front()) tell_listeners(tag, bytes_in(loss));
   return loss;
+}
+
+void PipelineTrainer::tell_listeners(Tag tag, std::span<const std::byte> bytes) {
+  for (const Rank rank : outside_.listeners) send(context_.node, rank, tag, bytes);
 }
 
 Quality PipelineTrainer::validate(Tag tag) {
@@ -186,6 +195,7 @@ void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
     receive(context_.node, speaker, tag, bytes);
   else if (me == speaker)
     for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, bytes);
+  if (me == speaker) tell_listeners(tag, bytes);
   sums = {all[0], all[1], all[2]};
 }
 
