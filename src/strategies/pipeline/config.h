@@ -27,6 +27,7 @@ struct PipelineConfig {
   bool is_automatic() const { return stages.automatic || replicas == 0 || shards == 0; }
   bool has_copies() const { return copies.automatic || copies.parts > 1 || !copies.places.empty(); }
   std::string replicas_key() const {
+    if (servers > 0) return "strategy.copies";
     return kind == "hybrid" ? "strategy.data" : "strategy.replicas";
   }
 };
