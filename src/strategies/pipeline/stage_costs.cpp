@@ -204,10 +204,9 @@ double node_memory(const Placement& placement, const PipelineConfig& config, con
     bytes += stage_memory(config, input, stage, most_in_flight(tasks, s), samples);
     own_values += stage.parameter_count;
   }
-  // A shard's parameters are not a part of the whole model's, but copies.
-  if (placement.shards > 1) own_values = 0;
-  if (rank == 0) bytes += bytes_of_values(input.architecture.parameter_count - own_values);
-  return bytes;
+  // Those of all stages come once the rest has gone.
+  const double gathered = bytes_of_values(input.architecture.parameter_count + own_values);
+  return rank == 0 ? std::max(bytes, gathered) : bytes;
 }
 
 StepCost node_traffic(const Placement& placement, const PipelineConfig& config,
