@@ -57,11 +57,12 @@ std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   const std::span<float> gradients = shared.gradients.empty() ? own.span() : shared.gradients;
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
   std::fill(gradients.begin(), gradients.end(), 0.0f);
-  const auto model = make_cost_model(architecture, {parameters.span(), gradients}, ModelOptions{});
+  const auto model = kCostModels.whole(architecture, {parameters.span(), gradients}, {});
+  NodeModel node_model(*model);
   Stopwatch watch(node.clock());
   Recorder recorder;
-  Context context{node,   plan,          job.task, job.cluster, job.optimizer, data,
-                  *model, shared.window, watch,    recorder,    log,           {}};
+  Context context{node,       plan,          job.task, job.cluster, job.optimizer, data,
+                  node_model, shared.window, watch,    recorder,    log,           {}};
   for (Rank rank = 0; rank < kWorkers; ++rank) context.members.push_back(rank);
   job.strategy->run(context);
   std::vector<double> samples_us;

@@ -228,9 +228,9 @@ Samples samples_for(const PredictOptions& options, const TrainedRun& run) {
 
 Predictions predict(TrainedRun& run, const Samples& samples, bool quiet) {
   Buffer<float> gradients(run.parameters.size());
-  const auto model =
-      load_models(run.architecture, 1)(run.architecture, {run.parameters.span(), gradients.span()},
-                                       {.seed = run.job.task.seed, .threads = 1});
+  const auto model = load_models(run.architecture, 1)
+                         .whole(run.architecture, {run.parameters.span(), gradients.span()},
+                                {.seed = run.job.task.seed, .threads = 1});
   const auto prepare = [&](const Batch& batch) {
     if (run.rows)
       hold_rows(dynamic_cast<SparseModel&>(*model), batch, *run.rows, run.job.task.seed);

@@ -95,11 +95,16 @@ Enum value_of(std::string_view word, Enum value) {
 
 // Visitor::choice and Visitor::component of an enum: here text becomes a value, and back.
 template <Worded Enum>
+void choice(Visitor& visitor, const char* key, Enum& value,
+            const std::vector<std::string_view>& allowed, const char* help) {
+  std::string word(word_of(value));
+  visitor.choice(key, word, allowed, help);
+  value = value_of(word, value);
+}
+template <Worded Enum>
 void choice(Visitor& visitor, const char* key, Enum& value, const char* help) {
   const auto all = words(value);
-  std::string word(word_of(value));
-  visitor.choice(key, word, {all.begin(), all.end()}, help);
-  value = value_of(word, value);
+  choice(visitor, key, value, {all.begin(), all.end()}, help);
 }
 template <Worded Enum>
 void component(Visitor& visitor, const char* key, Enum& kind,

@@ -42,7 +42,7 @@ std::unique_ptr<Part> prepare_part(const std::string& text, const std::string& d
   auto part = std::make_unique<Part>(Part{std::move(briefing), std::move(resolved), {}});
   const int threads = static_cast<int>(most_threads(part->resolved.job.cluster));
   part->stage.emplace(Stage{.resolved = part->resolved,
-                            .make_model = load_models(part->resolved.architecture, threads),
+                            .models = load_models(part->resolved.architecture, threads),
                             .folder = "",
                             .progress = ProgressStyle::kNone});
   return part;

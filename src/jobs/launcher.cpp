@@ -168,13 +168,13 @@ Setting set_up(const Resolved& resolved, const LaunchOptions& options, const std
   // All simulated nodes share a process.
   const int threads =
       capabilities_of(cluster).declared_hosts ? 1 : static_cast<int>(most_threads(cluster));
-  const MakeModel make_model =
-      cluster.cost_only ? nullptr : load_models(resolved.architecture, threads);
+  const ModelMaker& models =
+      cluster.cost_only ? kCostModels : load_models(resolved.architecture, threads);
   leave_if(stop);
   const Recruiting recruiting = recruit(resolved);
   leave_if(stop);
   return {Stage{.resolved = resolved,
-                .make_model = make_model,
+                .models = models,
                 .folder = folder,
                 .progress = options.progress,
                 .data_s = data_s},

@@ -8,7 +8,6 @@
 #include <new>
 #include <optional>
 
-#include "core/bytes.h"
 #include "core/error.h"
 #include "core/finite.h"
 #include "core/units.h"
@@ -21,7 +20,6 @@
 #include "jobs/run_record.h"
 #include "jobs/traffic_notes.h"
 #include "models/sparse_model.h"
-#include "models/stage.h"
 #include "strategies/compute.h"
 #include "strategies/windows.h"
 
@@ -106,19 +104,16 @@ class Participant {
   }
 
   void train() {
-    const size_t count = architecture_.parameter_count;
     log_.info(fmt::format("rank {} of {}, {}, {} parameters", node_.endpoint().rank(),
                           node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
-                          count));
-    parameters_ = Buffer<float>(spreads_rows() ? 0 : count);
+                          architecture_.parameter_count));
     const SharedMemory shared = open_windows(node_, plan_, log_);
-    if (shared.gradients.empty()) gradients_ = Buffer<float>(parameters_.size());
-    const std::span<float> gradients =
-        shared.gradients.empty() ? gradients_.span() : shared.gradients;
     const bool arithmetic = !node_.clock().cost_only();
-    if (arithmetic && !spreads_rows()) initialise_own();
-    model_ = (arithmetic ? stage_.make_model : &make_cost_model)(
-        architecture_, {parameters_.span(), gradients}, {job_.task.seed, real_threads()});
+    model_.emplace(plan_, node_.endpoint().rank(),
+                   NodeModel::Making{.maker = arithmetic ? stage_.models : kCostModels,
+                                     .options = {job_.task.seed, real_threads()},
+                                     .arithmetic = arithmetic,
+                                     .gradients = shared.gradients});
     report_.reference_flops = reference_flops();
     busy_before_s_ = node_.clock().busy_s();
     watch_ = Stopwatch(node_.clock());
@@ -142,7 +137,7 @@ class Participant {
   bool spreads_rows() const { return architecture_.row_width > 0 && plan_.rows == RowUse::kSpread; }
 
   std::span<const uint64_t> held_keys() const {
-    const auto* const sparse = dynamic_cast<const SparseModel*>(model_.get());
+    const auto* const sparse = dynamic_cast<const SparseModel*>(&model_->whole());
     if (!sparse || sparse->held().size() == architecture_.rows()) return {};
     return sparse->held();
   }
@@ -158,27 +153,10 @@ class Participant {
                       trained_.attachment);
   }
 
-  // Where a node has some of the layers alone, the memory of the others is not touched.
-  void initialise_own() {
-    const Architecture& whole = architecture_;
-    if (has_all_layers()) return initialise(whole, job_.task.seed, parameters_.span());
-    for (const Range layers : own().layers) {
-      const Architecture part = stage_of(whole, layers);
-      initialise(part, job_.task.seed,
-                 parameters_.span().subspan(part.place.value, part.parameter_count));
-    }
-  }
-
-  bool has_all_layers() const {
-    if (!is_worker()) return true;
-    const std::vector<Range>& layers = own().layers;
-    return layers.size() == 1 && layers[0].size() == architecture_.layers.size();
-  }
-
   // Once trained, those that are still members have agreed on all of them.
   bool knows_parameters() const {
-    if (!model_ || !is_worker() || node_.clock().cost_only()) return false;
-    if (trained_s_ == 0) return has_all_layers() && !spreads_rows();
+    if (!model_ || !model_->is_whole() || node_.clock().cost_only()) return false;
+    if (trained_s_ == 0) return !spreads_rows();
     return std::find(members_.begin(), members_.end(), node_.endpoint().rank()) != members_.end();
   }
 
@@ -319,9 +297,10 @@ class Participant {
     if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
     if (!knows_parameters()) return;
     const std::span<const uint64_t> keys = held_keys();
+    const std::span<const float> parameters = model_->parameters();
     report_.parameters_sha256 = keys.empty()
-                                    ? parameters_sha256(architecture_, model_->parameters())
-                                    : rows_sha256(keys, model_->parameters());
+                                    ? parameters_sha256(architecture_, parameters)
+                                    : rows_sha256(keys, parameters);
   }
 
   // The error under way, saying at which step it happened.
@@ -338,8 +317,6 @@ class Participant {
       return std::current_exception();
     }
   }
-
-  const NodePlan& own() const { return plan_.nodes[static_cast<size_t>(node_.endpoint().rank())]; }
 
   const Stage& stage_;
   const Job& job_;
@@ -359,8 +336,7 @@ class Participant {
   NodeReport report_;
   TrafficNotes traffic_;
   std::vector<Rank> members_;
-  Buffer<float> parameters_, gradients_;
-  std::unique_ptr<Model> model_;
+  std::optional<NodeModel> model_;
   std::optional<Context> context_;  // refers to all of the above
   NodeResult trained_;              // may refer to the context
 };

@@ -14,7 +14,7 @@ namespace tutti {
 // What every node shares, prepared by the launcher before the nodes start.
 struct Stage {
   const Resolved& resolved;
-  MakeModel make_model;
+  const ModelMaker& models;
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
   double data_s = 0;  // of reading, if it counts as training time

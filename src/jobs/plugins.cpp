@@ -31,17 +31,17 @@ void* symbol_of(const char* library, const char* symbol) {
 
 }  // namespace
 
-MakeModel load_torch_models(int threads) {
+const ModelMaker& load_torch_models(int threads) {
   // OpenBLAS starts its threads when it is loaded, and a process with threads cannot be forked
   // safely; so this is decided before.
   const std::string count = std::to_string(threads);
   setenv("OPENBLAS_NUM_THREADS", threads == 1 ? "1" : count.c_str(), 1);
   setenv("OMP_NUM_THREADS", count.c_str(), 1);
-  return *static_cast<const MakeModel*>(symbol_of("libtutti_torch.so", "tutti_make_torch_model"));
+  return *static_cast<const ModelMaker*>(symbol_of("libtutti_torch.so", "tutti_torch_models"));
 }
 
-MakeModel load_models(const Architecture& architecture, int threads) {
-  return architecture.row_width > 0 ? &make_sparse_model : load_torch_models(threads);
+const ModelMaker& load_models(const Architecture& architecture, int threads) {
+  return architecture.row_width > 0 ? kSparseModels : load_torch_models(threads);
 }
 
 std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<std::string> roles,

@@ -14,9 +14,9 @@ namespace tutti {
 
 // Loads libtutti_torch.so from beside the program. `threads` is fixed at the first call: BLAS
 // reads it when it is loaded.
-MakeModel load_torch_models(int threads);
+const ModelMaker& load_torch_models(int threads);
 // The same, only where this architecture needs it.
-MakeModel load_models(const Architecture& architecture, int threads);
+const ModelMaker& load_models(const Architecture& architecture, int threads);
 
 // For workers that are not started here (cluster.remote).
 struct Recruiting {

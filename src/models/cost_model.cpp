@@ -88,17 +88,8 @@ class CostModel : public Model {
 
   std::unique_ptr<StageModel> stage(Range layers) override {
     Architecture stage = stage_of(architecture_, layers);
-    const ModelMemory memory = part_of_memory(memory_, stage);
+    const ModelMemory memory = part_of_memory(memory_, architecture_, stage);
     return std::make_unique<CostStage>(std::move(stage), memory);
-  }
-
-  std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
-                                    ShardGroup& group) override {
-    Architecture part = shard_of(stage_of(architecture_, layers), index, count);
-    // Never touched, so that it may be anybody's: only its size counts.
-    const ModelMemory memory{memory_.parameters.first(part.parameter_count),
-                             memory_.gradients.first(part.parameter_count)};
-    return std::make_unique<CostStage>(std::move(part), memory, &group);
   }
 
  private:
@@ -107,11 +98,18 @@ class CostModel : public Model {
   std::vector<Range> ranges_;
 };
 
-}  // namespace
-
 std::unique_ptr<Model> make_cost_model(const Architecture& architecture, const ModelMemory& memory,
                                        const ModelOptions&) {
   return std::make_unique<CostModel>(architecture, memory);
 }
+
+std::unique_ptr<StageModel> make_cost_part(const Architecture& part, const ModelMemory& memory,
+                                           const ModelOptions&, ShardGroup* group) {
+  return std::make_unique<CostStage>(part, memory, group);
+}
+
+}  // namespace
+
+const ModelMaker kCostModels = {.whole = make_cost_model, .part = make_cost_part};
 
 }  // namespace tutti

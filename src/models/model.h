@@ -48,10 +48,6 @@ class Model {
   // These layers alone, over their part of this model's memory (stage.h). The model's `cuts` say
   // where they may begin and end. Nullptr for sparse models, which have one layer.
   virtual std::unique_ptr<StageModel> stage(Range layers) = 0;
-  // What shard `index` of `count` has of these layers (shard.h), in memory of its own that starts
-  // with its part of the initial parameters. The group must outlive it. Nullptr for sparse models.
-  virtual std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
-                                            ShardGroup& group) = 0;
 
   // Empty, as it is at first: all parameters are there when gradient() is called.
   void before_reading(Needed needed) { needed_ = std::move(needed); }
@@ -61,8 +57,8 @@ class Model {
 };
 
 // The memory of a model, provided by the caller so that it can live in a shared window. Each span
-// holds parameter_count floats and outlives the model. Nothing at all for a sparse model that is to
-// hold rows of its own (sparse_model.h).
+// holds parameter_count floats and outlives the model. Without gradients the model only measures.
+// Nothing at all for a sparse model that is to hold rows of its own (sparse_model.h).
 struct ModelMemory {
   std::span<float> parameters;
   std::span<float> gradients;
@@ -75,16 +71,23 @@ struct ModelOptions {
 
 // Writes the initial parameters: a function of architecture and seed alone.
 void initialise(const Architecture& architecture, uint64_t seed, std::span<float> parameters);
+// Writes those that lie in this range of the parameters.
+void initialise(const Architecture& architecture, uint64_t seed, Range range,
+                std::span<float> values);
 
-// Makes a model over memory whose parameters are already initialised.
-using MakeModel = std::unique_ptr<Model> (*)(const Architecture&, const ModelMemory&,
-                                             const ModelOptions&);
+// Makes models over memory whose parameters are already initialised.
+struct ModelMaker {
+  std::unique_ptr<Model> (*whole)(const Architecture&, const ModelMemory&, const ModelOptions&);
+  // A stage (stage.h) or a shard of one (shard.h), whose group must outlive it. Nullptr for sparse
+  // models, which have one layer.
+  std::unique_ptr<StageModel> (*part)(const Architecture& part, const ModelMemory&,
+                                      const ModelOptions&, ShardGroup* group);
+};
 
-// A model for cost-only runs: knows its costs, computes nothing, never touches its memory.
-std::unique_ptr<Model> make_cost_model(const Architecture&, const ModelMemory&,
-                                       const ModelOptions&);
+// Models for cost-only runs: they know their costs, compute nothing and never touch their memory.
+extern const ModelMaker kCostModels;
 
 }  // namespace tutti
 
-// What libtutti_torch.so exports: a MakeModel.
-extern "C" __attribute__((visibility("default"))) const tutti::MakeModel tutti_make_torch_model;
+// What libtutti_torch.so exports.
+extern "C" __attribute__((visibility("default"))) const tutti::ModelMaker tutti_torch_models;

@@ -61,7 +61,6 @@ class RowsModel : public SparseModel {
   }
 
   std::unique_ptr<StageModel> stage(Range) override { return nullptr; }
-  std::unique_ptr<StageModel> shard(Range, size_t, size_t, ShardGroup&) override { return nullptr; }
 
  protected:
   using Columns = std::span<const uint64_t>;  // places of rows
@@ -227,12 +226,19 @@ class Factorization : public RowsModel {
   std::vector<float> sums_;  // of the rows of a sample
 };
 
-}  // namespace
-
 std::unique_ptr<Model> make_sparse_model(const Architecture& architecture,
                                          const ModelMemory& memory, const ModelOptions&) {
   if (architecture.classification) return std::make_unique<SparseLogistic>(architecture, memory);
   return std::make_unique<Factorization>(architecture, memory);
 }
+
+std::unique_ptr<StageModel> make_sparse_part(const Architecture&, const ModelMemory&,
+                                             const ModelOptions&, ShardGroup*) {
+  return nullptr;
+}
+
+}  // namespace
+
+const ModelMaker kSparseModels = {.whole = make_sparse_model, .part = make_sparse_part};
 
 }  // namespace tutti

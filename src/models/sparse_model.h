@@ -42,8 +42,7 @@ void touched_rows(const Architecture& architecture, const Batch& batch,
 void initial_row(const Architecture& architecture, uint64_t seed, uint64_t key,
                  std::span<float> row);
 
-// A MakeModel for architectures with row_width > 0; needs no LibTorch.
-std::unique_ptr<Model> make_sparse_model(const Architecture& architecture,
-                                         const ModelMemory& memory, const ModelOptions& options);
+// For architectures with row_width > 0; needs no LibTorch.
+extern const ModelMaker kSparseModels;
 
 }  // namespace tutti

@@ -133,9 +133,13 @@ size_t input_values(const Architecture& stage) {
   return static_cast<size_t>(elements(stage.input));
 }
 
-ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage) {
-  return {memory.parameters.subspan(stage.place.value, stage.parameter_count),
-          memory.gradients.subspan(stage.place.value, stage.parameter_count)};
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& whole,
+                           const Architecture& stage) {
+  const auto part = [&](std::span<float> all) {
+    return all.empty() ? all
+                       : all.subspan(stage.place.value - whole.place.value, stage.parameter_count);
+  };
+  return {part(memory.parameters), part(memory.gradients)};
 }
 
 size_t output_values(const Architecture& stage) {

@@ -33,8 +33,9 @@ size_t output_values(const Architecture& stage);
 // the gradients by what layers take in, where they are not written over those by what they give.
 double slope_bytes(const Architecture& stage);
 
-// Its part of the memory of the model that it is a stage of.
-ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& stage);
+// Its part of the memory of the model that it is a stage of, or of another stage that contains it.
+ModelMemory part_of_memory(const ModelMemory& memory, const Architecture& whole,
+                           const Architecture& stage);
 
 // Several batches can be under way at once, each in a slot of its own from 0 on. A slot keeps what
 // the backward pass of its batch needs, until the next forward pass in it.

@@ -12,6 +12,7 @@
 #include "strategies/model_averaging.h"
 #include "strategies/parameter_server/parameter_server.h"
 #include "strategies/pipeline/pipeline.h"
+#include "strategies/pipeline_servers/pipeline_servers.h"
 #include "strategies/scheduled/scheduled.h"
 #include "strategies/solo.h"
 #include "strategies/strategy.h"
@@ -43,6 +44,8 @@ const std::vector<StrategyEntry>& strategy_catalog() {
        make_parameter_server, parameter_server_variants},
       {"pipeline", "the layers over nodes; batches go through in parts, one behind the other",
        make_pipeline, pipeline_variants},
+      {"pipeline_servers", "a pipeline whose stages have their parameters on servers",
+       make_pipeline_servers, pipeline_servers_variants},
       {"scheduled", "coordinate descent; a scheduler picks weights that do not conflict",
        make_scheduled, scheduled_variants},
       {"tensor", "every layer over all nodes, which sum within each block", make_tensor,

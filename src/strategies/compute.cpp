@@ -47,15 +47,15 @@ void charge_forward(Context& context, double samples, LateParameters* late) {
 double gradient_of_late(Context& context, const Batch& batch, float scale,
                         const Model::Ready& ready, LateParameters& late) {
   if (batch.size() == 0) late.await({0, context.model.architecture().parameter_count});
-  context.model.before_reading([&](Range range) {
+  context.model.whole().before_reading([&](Range range) {
     if (!late.has(range)) late.await(range);
   });
   try {
-    const double loss = context.model.gradient(batch, scale, ready);
-    context.model.before_reading(nullptr);
+    const double loss = context.model.whole().gradient(batch, scale, ready);
+    context.model.whole().before_reading(nullptr);
     return loss;
   } catch (...) {
-    context.model.before_reading(nullptr);
+    context.model.whole().before_reading(nullptr);
     throw;
   }
 }
@@ -84,13 +84,13 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
   Clock& clock = context.node.clock();
   if (!clock.simulated())
     return late ? gradient_of_late(context, batch, scale, ready, *late)
-                : context.model.gradient(batch, scale, ready);
+                : context.model.whole().gradient(batch, scale, ready);
 
   const auto samples = static_cast<double>(batch.size());
   if (late) charge_forward(context, samples, late);
   std::vector<Range> ranges;
   const double loss =
-      context.model.gradient(batch, scale, [&](Range range) { ranges.push_back(range); });
+      context.model.whole().gradient(batch, scale, [&](Range range) { ranges.push_back(range); });
   if (!late) charge_forward(context, samples, nullptr);
   const Architecture& architecture = context.model.architecture();
   for (const Range range : ranges) {
@@ -134,7 +134,7 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
     const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
     if (!clock.cost_only()) {
       context.data.dataset->gather(part, batch);
-      add_evaluation(sums, context.model.evaluate(batch));
+      add_evaluation(sums, context.model.whole().evaluate(batch));
     }
     clock.charge(forward_work(context.model.architecture(), part.size()));
   }

@@ -89,7 +89,7 @@ std::span<const uint64_t> LocalTraining::touch() {
 
 void LocalTraining::sparse_gradient() {
   PhaseScope scope(context_.watch, Phase::kCompute);
-  auto* const model = dynamic_cast<SparseModel*>(&context_.model);
+  auto* const model = dynamic_cast<SparseModel*>(&context_.model.whole());
   TUTTI_CHECK(model != nullptr);
   context_.recorder.trained(batch_.size());
   note_loss(model->sparse_gradient(batch_, keys_, scale()));

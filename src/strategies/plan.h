@@ -43,14 +43,17 @@ enum class RowUse {
 // What one node does and needs.
 struct NodePlan {
   std::string role = "worker";
-  std::vector<Range> layers;  // whose parameters it has while it trains
-  bool has_model = true;      // it computes with the model, or starts from its initial parameters
+  std::vector<Range> layers;  // whose parameters it has while it trains; none: parts of layers
+  bool has_model = true;      // it computes with these layers, and needs memory for that
   size_t window_bytes = 0;    // of memory that it shares with the other nodes of its host
   double memory_bytes = 0;    // without the data and the program itself
   double bytes_sent = 0;      // in a step, on average
   double messages = 0;        // in a step, on average
   bool may_be_lost = false;   // the others finish without it, and the run counts as done
 
+  bool has_all_layers(const Architecture& architecture) const {
+    return layers.size() == 1 && layers[0].size() == architecture.layers.size();
+  }
   bool operator==(const NodePlan&) const = default;
 };
 

@@ -126,6 +126,11 @@ void set_traffic(NodePlan& node, const StepCost& cost) {
   node.messages = cost.messages;
 }
 
+void set_no_model(NodePlan& node) {
+  node.has_model = false;
+  node.layers.clear();
+}
+
 void set_workers(Plan& plan, const PlanInput& input, const StepCost& cost) {
   const AtLargestBatch largest(input);
   const double bytes = worker_memory(largest.input(), cost.extra_memory);

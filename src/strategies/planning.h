@@ -59,6 +59,10 @@ double worker_memory(const PlanInput& input, double extra_bytes);
 void set_workers(Plan& plan, const PlanInput& input, const StepCost& cost);
 void set_traffic(NodePlan& node, const StepCost& cost);
 
+// Says that a node has no model and no layers: a server that needs initial values at most, or a
+// scheduler.
+void set_no_model(NodePlan& node);
+
 // Counts steps and samples of a run whose steps take a global batch each, or `samples_per_step`.
 void count_steps(Plan& plan, const PlanInput& input, double samples_per_step = 0);
 

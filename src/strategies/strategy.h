@@ -16,6 +16,7 @@
 #include "fabric/stopwatch.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
+#include "strategies/node_model.h"
 #include "strategies/planning.h"
 #include "strategies/recorder.h"
 #include "strategies/task.h"
@@ -43,8 +44,8 @@ class Answerer {
   virtual Answers answer(const Batch& batch) = 0;
 };
 
-// Everything that one node needs to take part. The model's gradients live in the window if the
-// strategy asked for one.
+// Everything that one node needs to take part. The gradients of a whole model live in the window if
+// the plan says so.
 struct Context {
   Node& node;
   const Plan& plan;
@@ -52,7 +53,7 @@ struct Context {
   const ClusterConfig& cluster;
   const OptimizerConfig& optimizer;
   const Data& data;
-  Model& model;
+  NodeModel& model;
   Window* window;
   Stopwatch& watch;
   Recorder& recorder;

@@ -95,8 +95,9 @@ class PassTimer {
         parameters_(some_ ? 0 : architecture_.parameter_count),
         gradients_(parameters_.size()) {
     if (!some_) initialise(architecture_, job.task.seed, parameters_.span());
-    model_ = load_models(architecture_, 1)(architecture_, {parameters_.span(), gradients_.span()},
-                                           {.seed = job.task.seed, .threads = 1});
+    model_ = load_models(architecture_, 1)
+                 .whole(architecture_, {parameters_.span(), gradients_.span()},
+                        {.seed = job.task.seed, .threads = 1});
     const auto there = static_cast<int64_t>(task.data.splits.train.size());
     const int64_t most = std::min(there, std::max<int64_t>(4, job.task.global_batch));
     add_batch(1);

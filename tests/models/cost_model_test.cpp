@@ -14,7 +14,7 @@ TEST(CostModel, ReportsRangesAndNeverTouchesItsMemory) {
   ASSERT_NE(forbidden, MAP_FAILED);
   const std::span<float> span(static_cast<float*>(forbidden), a.parameter_count);
 
-  const auto model = make_cost_model(a, {span, span}, {});
+  const auto model = kCostModels.whole(a, {span, span}, {});
   Batch batch;
   batch.samples.resize(3);
   std::vector<Range> ranges;

@@ -28,8 +28,8 @@ struct Example {
         parameters(architecture.parameter_count),
         gradients(architecture.parameter_count) {
     initialise(architecture, seed, parameters);
-    model = tutti_make_torch_model(architecture, {parameters, gradients},
-                                   {.seed = seed, .threads = threads});
+    model = tutti_torch_models.whole(architecture, {parameters, gradients},
+                                     {.seed = seed, .threads = threads});
   }
 
   // `count` samples numbered from `first` on; a sample is a function of its number.

@@ -108,11 +108,11 @@ class Notes : public ShardGroup {
 
 TEST(CostShard, SumsAsTheOneThatComputesWould) {
   const Architecture whole = transformer();
-  Buffer<float> parameters(whole.parameter_count), gradients(whole.parameter_count);
-  const auto model = make_cost_model(whole, {parameters.span(), gradients.span()}, {});
+  const Architecture part = shard_of(whole, 1, 2);
+  Buffer<float> parameters(part.parameter_count), gradients(part.parameter_count);
   Notes notes;
-  const auto shard = model->shard({0, whole.layers.size()}, 1, 2, notes);
-  EXPECT_EQ(shard->parameters().size(), shard_of(whole, 1, 2).parameter_count);
+  const auto shard = kCostModels.part(part, {parameters.span(), gradients.span()}, {}, &notes);
+  EXPECT_EQ(shard->parameters().size(), part.parameter_count);
   Batch batch;
   batch.samples = {0, 1, 2};
   shard->forward(0, batch, {}, 1);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "models/slice.h"
 #include "models/stage.h"
@@ -45,15 +46,22 @@ const ModelCase kShardCases[] = {
 
 constexpr size_t kCounts[] = {1, 2, 4};
 
-// The same model, made on the thread that uses it: LibTorch counts its threads for each.
-struct Own {
-  explicit Own(const Example& example)
-      : parameters(example.parameters.size()),
-        gradients(example.gradients.size()),
-        model(tutti_make_torch_model(example.architecture, {parameters, gradients},
-                                     {.seed = 1, .threads = 1})) {}
+// A shard of these layers of the model, made on the thread that uses it: LibTorch counts its
+// threads for each.
+struct OwnShard {
+  OwnShard(const Example& example, Range layers, size_t index, size_t count, ShardGroup& group)
+      : architecture(shard_of(stage_of(example.architecture, layers), index, count)),
+        parameters(architecture.parameter_count),
+        gradients(architecture.parameter_count) {
+    initialise(architecture, 1, parameters);
+    model = tutti_torch_models.part(architecture, {parameters, gradients},
+                                    {.seed = 1, .threads = 1}, &group);
+  }
+  StageModel* operator->() const { return model.get(); }
+
+  Architecture architecture;
   std::vector<float> parameters, gradients;
-  std::unique_ptr<Model> model;
+  std::unique_ptr<StageModel> model;
 };
 
 // What the shards of a model came to, on a batch.
@@ -62,8 +70,7 @@ struct Together {
       : architectures(count), gradients(count), parameters(count), losses(count), measured(count) {
     const Range all{0, whole.architecture.layers.size()};
     on_shards(count, [&](size_t index, ThreadGroup& group) {
-      const Own own(whole);
-      const auto shard = own.model->shard(all, index, count, group);
+      const OwnShard shard(whole, all, index, count, group);
       architectures[index] = shard->architecture();
       parameters[index].assign(shard->parameters().begin(), shard->parameters().end());
       std::fill(shard->gradients().begin(), shard->gradients().end(), NAN);
@@ -182,8 +189,7 @@ TEST_P(EveryShard, SumsAsOftenAsItSays) {
   const Batch batch = example.batch(0, 3);
   const Range all{0, example.architecture.layers.size()};
   on_shards(2, [&](size_t index, ThreadGroup& group) {
-    const Own own(example);
-    const auto shard = own.model->shard(all, index, 2, group);
+    const OwnShard shard(example, all, index, 2, group);
     shard->forward(0, batch, {}, 1);
     EXPECT_EQ(static_cast<size_t>(group.sums), forward_sums(shard->architecture()).size());
     shard->loss(0, batch, 1);
@@ -203,11 +209,10 @@ TEST_P(EveryShard, CanBeCutIntoStagesBetweenRegions) {
   std::vector<float> gradients(example.architecture.parameter_count, NAN);
   std::vector<std::vector<float>> own(2);
   on_shards(2, [&](size_t index, ThreadGroup& group) {
-    const Own same(example);
-    std::vector<std::unique_ptr<StageModel>> models;
+    std::deque<OwnShard> models;
     std::vector<std::vector<float>> inputs(1);
     for (const Range layers : stages) {
-      models.push_back(same.model->shard(layers, index, 2, group));
+      models.emplace_back(example, layers, index, 2, group);
       const auto output = models.back()->forward(0, batch, inputs.back(), 0.5F);
       inputs.emplace_back(output.begin(), output.end());
     }

@@ -49,7 +49,7 @@ struct Example {
     gradients.resize(architecture.parameter_count, NAN);
     Random random(5, Stream::kTest);
     for (float& value : parameters) value = static_cast<float>(0.5 * random.normal());
-    model = make_sparse_model(architecture, {parameters, gradients}, {});
+    model = kSparseModels.whole(architecture, {parameters, gradients}, {});
   }
   SparseModel& sparse() { return dynamic_cast<SparseModel&>(*model); }
 };
@@ -119,7 +119,7 @@ TEST_P(EachSparseModel, ComputesTheSameOnRowsThatItHolds) {
   example.model->predict(batch, scores);
   std::vector<uint64_t> keys;
   touched_rows(example.architecture, batch, keys);
-  const auto holding = make_sparse_model(example.architecture, {}, {});
+  const auto holding = kSparseModels.whole(example.architecture, {}, {});
   auto& sparse = dynamic_cast<SparseModel&>(*holding);
   EXPECT_TRUE(sparse.held().empty());
   sparse.hold(keys);

@@ -70,7 +70,7 @@ TEST_P(EveryCut, StartsAsTheWholeDoes) {
 TEST_P(EveryCut, CostStagesHaveOutputsOfTheRightSize) {
   const Architecture a = whole();
   std::vector<float> parameters(a.parameter_count), gradients(a.parameter_count);
-  const auto model = make_cost_model(a, {parameters, gradients}, {});
+  const auto model = kCostModels.whole(a, {parameters, gradients}, {});
   Batch batch;
   batch.samples.resize(3);
   for (const Range range : stages_between(a, a.cuts())) {

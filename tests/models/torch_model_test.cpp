@@ -240,9 +240,9 @@ TEST(TorchModel, RefusesDataThatDoesNotFit) {
 }
 
 TEST(TorchModel, IsExportedByName) {
-  const void* symbol = dlsym(RTLD_DEFAULT, "tutti_make_torch_model");
+  const void* symbol = dlsym(RTLD_DEFAULT, "tutti_torch_models");
   ASSERT_NE(symbol, nullptr);
-  EXPECT_EQ(*static_cast<const MakeModel*>(symbol), tutti_make_torch_model);
+  EXPECT_EQ(static_cast<const ModelMaker*>(symbol)->whole, tutti_torch_models.whole);
 }
 
 // Runs `body` in a forked child; returns whether it came back true.

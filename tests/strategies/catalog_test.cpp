@@ -42,6 +42,7 @@ const std::map<std::string_view, Place> kPlaces = {
     {"parameter_server",
      {"client-server", "data", "centralised", {"synchronous", "asynchronous", "bounded"}}},
     {"pipeline", {"peer-to-peer", "model", "centralised", {"synchronous", "bounded"}}},
+    {"pipeline_servers", {"client-server", "model", "centralised", {"synchronous"}}},
     {"scheduled", {"client-server", "model", "centralised", {"synchronous"}}},
     {"tensor", {"peer-to-peer", "model", "centralised", {"synchronous"}}},
 };

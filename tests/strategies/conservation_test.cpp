@@ -74,7 +74,8 @@ std::string moves_otherwise(const std::string& variant, const std::string& kind)
       {"ps-backup1", "a step is the mean of those that came in time"},
       {"hogwild", "workers that write at once lose updates, as they are meant to"}};
   if (kReasons.contains(variant)) return kReasons.at(variant);
-  if (kind == "early_exit" || kind == "hybrid" || kind == "pipeline" || kind == "tensor")
+  if (kind == "early_exit" || kind == "hybrid" || kind == "pipeline" ||
+      kind == "pipeline_servers" || kind == "tensor")
     return "a model of one layer cannot be cut; equivalence_test compares it with solo";
   if (kind == "scheduled") return "coordinates are solved for, there is no gradient step";
   return "";

@@ -41,6 +41,12 @@ std::vector<Variant> equivalent_strategies() {
     variants.push_back({"pipeline_replicas" + std::string(replicas),
                         {"strategy.kind=pipeline", "strategy.replicas=" + std::string(replicas)},
                         {std::stoi(replicas)}});
+  variants.push_back({"pipeline_servers", {"strategy.kind=pipeline_servers"}, {1}});
+  for (const char* copies : {"2", "8"})
+    variants.push_back({"pipeline_servers_copies" + std::string(copies),
+                        {"strategy.kind=pipeline_servers", "strategy.stages=1",
+                         "strategy.copies=" + std::string(copies)},
+                        {std::stoi(copies)}});
   variants.push_back({"tensor", {"strategy.kind=tensor"}, {1}});
   variants.push_back({"hybrid", {"strategy.kind=hybrid"}, {1, 2, 8}});  // copies: one layer, whole
   return variants;
@@ -149,6 +155,29 @@ TEST(EquivalenceLeNet, PipelinesAreBitwiseSoloForEveryNumberOfStages) {
   }
   EXPECT_EQ(checksum(task + pipeline + Settings{"strategy.recompute=true"} + on("virtual", 4)),
             expected);
+}
+
+// The same stages with their parameters on servers, and copies whose gradients meet there.
+TEST(EquivalenceLeNet, ServedPipelinesAreBitwiseSolo) {
+  const Settings task = {"task.data=fashion-mnist", "task.data.limit=512",
+                         "task.model.kind=lenet",   "task.model.channels=[6, 16]",
+                         "task.model.hidden=[120]", "task.global_batch=60",
+                         "task.max_steps=3",        "optimizer.kind=adam",
+                         "optimizer.lr=0.001",      "optimizer.weight_decay=0.01",
+                         "task.deterministic=true", "task.lanes=8"};
+  const std::string expected = checksum(task + solo() + on("process", 1));
+  const Settings served = {"strategy.kind=pipeline_servers", "strategy.servers=2"};
+  for (const char* fabric : {"process", "virtual"}) {
+    for (const char* schedule : {"sequential", "gpipe", "1f1b"})
+      EXPECT_EQ(checksum(task + served + on(fabric, 4) +
+                         Settings{"strategy.schedule=\"" + std::string(schedule) + "\""}),
+                expected)
+          << schedule << " on " << fabric;
+    EXPECT_EQ(checksum(task + served + Settings{"strategy.stages=2", "strategy.copies=[3, 1]"} +
+                       on(fabric, 4)),
+              expected)
+        << "copies on " << fabric;
+  }
 }
 
 TEST(EquivalenceSeeds, AnotherSeedGivesOtherParameters) {

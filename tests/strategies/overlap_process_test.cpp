@@ -71,7 +71,6 @@ class ScriptedModel : public Model {
   Evaluation evaluate(const Batch& batch) override { return {0, 0, batch.size()}; }
   void predict(const Batch&, std::span<float>) override {}
   std::unique_ptr<StageModel> stage(Range) override { return nullptr; }
-  std::unique_ptr<StageModel> shard(Range, size_t, size_t, ShardGroup&) override { return nullptr; }
 
  private:
   const Architecture& architecture_;
@@ -91,8 +90,9 @@ std::string train(Node& node, const Job& job, const Data& data, const Architectu
   Log log;
   const Plan plan =
       job.strategy->plan({job.task, job.cluster, job.optimizer, architecture, sizes_of(data)});
-  Context context{node,  plan,    job.task, job.cluster, job.optimizer, data,
-                  model, nullptr, watch,    recorder,    log,           {0, 1}};
+  NodeModel own(model);
+  Context context{node, plan,    job.task, job.cluster, job.optimizer, data,
+                  own,  nullptr, watch,    recorder,    log,           {0, 1}};
   job.strategy->run(context);
   const bool all = std::all_of(gradients.span().begin(), gradients.span().end(),
                                [](float value) { return value == kSum; });

@@ -138,7 +138,7 @@ TEST_F(Compare, SaysWhatIsNotPossibleAndWhatDiverged) {
   std::set<std::string> expected = {"direct", "hierarchical", "hogwild"};
   for (const Variant& variant : pipeline_variants())
     if (variant.name != "pipeline-auto") expected.insert(variant.name);
-  expected.insert({"early-exit", "tensor"});
+  expected.insert({"early-exit", "pipeline-servers", "tensor"});
   for (const Variant& variant : scheduled_variants()) expected.insert(variant.name);
   EXPECT_EQ(refused, expected) << "a logistic model has one layer, and fewer classes than workers";
   EXPECT_TRUE(has(ended.out, "direct: not possible here: ")) << ended.out;

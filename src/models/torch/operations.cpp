@@ -29,6 +29,7 @@ namespace tutti {
 namespace {
 
 at::Tensor view(const Parameter& parameter, std::span<float> flat) {
+  if (flat.empty()) return {};
   float* data = flat.subspan(parameter.range.begin, parameter.range.size()).data();
   const std::vector<int64_t>& shape = parameter.shape;
   if (!parameter.channels_last) return at::from_blob(data, shape, at::kFloat);
@@ -246,6 +247,7 @@ std::unique_ptr<Operation> make_combine(const Architecture& architecture, const 
 std::unique_ptr<Operation> make_batch_norm(const Architecture& architecture, const Layer& layer,
                                            const ModelMemory& memory) {
   const auto running = [&](std::span<float> flat) {
+    if (flat.empty()) return BatchNorm::Running{};
     const Range mean = architecture.parameters[layer.parameters.at(2)].range;
     const Range variance = architecture.parameters[layer.parameters.at(3)].range;
     return BatchNorm::Running{flat.subspan(mean.begin, mean.size()),

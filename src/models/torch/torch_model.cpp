@@ -9,7 +9,6 @@
 #include "models/builder.h"
 #include "models/model.h"
 #include "models/objective.h"
-#include "models/shard.h"
 #include "models/torch/layer_stack.h"
 #include "models/torch/tensors.h"
 #include "models/torch/torch_stage.h"
@@ -29,8 +28,9 @@ class TorchModel : public Model {
         seed_(options.seed),
         objective_(architecture_) {
     TUTTI_CHECK(memory.parameters.size() == architecture.parameter_count);
-    TUTTI_CHECK(memory.gradients.size() == architecture.parameter_count);
-    if (at::get_num_threads() != options.threads) at::set_num_threads(options.threads);
+    TUTTI_CHECK(memory.gradients.empty() ||
+                memory.gradients.size() == architecture.parameter_count);
+    use_threads(options.threads);
     layers_.emplace(architecture_, memory_, seed_);
   }
 
@@ -81,12 +81,9 @@ class TorchModel : public Model {
   }
 
   std::unique_ptr<StageModel> stage(Range layers) override {
-    return make_torch_stage(architecture_, layers, memory_, seed_);
-  }
-
-  std::unique_ptr<StageModel> shard(Range layers, size_t index, size_t count,
-                                    ShardGroup& group) override {
-    return make_torch_shard(shard_of(stage_of(architecture_, layers), index, count), seed_, group);
+    const Architecture own = stage_of(architecture_, layers);
+    return make_torch_part(own, part_of_memory(memory_, architecture_, own),
+                           {.seed = seed_, .threads = at::get_num_threads()}, nullptr);
   }
 
  private:
@@ -127,4 +124,5 @@ std::unique_ptr<Model> make_torch_model(const Architecture& architecture, const 
 }  // namespace
 }  // namespace tutti
 
-const tutti::MakeModel tutti_make_torch_model = &tutti::make_torch_model;
+const tutti::ModelMaker tutti_torch_models = {.whole = &tutti::make_torch_model,
+                                              .part = &tutti::make_torch_part};

@@ -1,8 +1,8 @@
 #include "models/torch/torch_stage.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 
-#include "core/bytes.h"
 #include "core/error.h"
 #include "models/objective.h"
 #include "models/split_loss.h"
@@ -24,24 +24,18 @@ at::Tensor from_memory_order(float* data, size_t samples, const std::vector<int6
 
 class TorchStage : public StageModel {
  public:
-  TorchStage(Architecture stage, const ModelMemory& memory, uint64_t seed)
-      : architecture_(std::move(stage)), memory_(memory), seed_(seed), objective_(architecture_) {
-    // The loss, and with it the scale of the penalty, is known to the last stage alone.
-    TUTTI_CHECK((architecture_.l2 == 0 && architecture_.l1 == 0) ||
-                (is_first() && architecture_.place.last));
-  }
-
-  TorchStage(Architecture shard, uint64_t seed, ShardGroup& group)
-      : architecture_(std::move(shard)),
-        own_parameters_(architecture_.parameter_count),
-        own_gradients_(architecture_.parameter_count),
-        memory_{own_parameters_.span(), own_gradients_.span()},
+  TorchStage(const Architecture& part, const ModelMemory& memory, uint64_t seed, ShardGroup* group)
+      : architecture_(part),
+        memory_(memory),
         seed_(seed),
-        group_(&group),
+        group_(group),
         objective_(architecture_) {
+    TUTTI_CHECK(memory.parameters.size() == architecture_.parameter_count);
+    // The loss, and with it the scale of the penalty, is known to the last stage alone.
+    TUTTI_CHECK(group_ || (architecture_.l2 == 0 && architecture_.l1 == 0) ||
+                (is_first() && architecture_.place.last));
     // Sums of squares of weights are known where all of them are split, or none.
-    TUTTI_CHECK(architecture_.l2 == 0 || architecture_.layers.size() <= 3);
-    initialise(architecture_, seed, memory_.parameters);
+    TUTTI_CHECK(!group_ || architecture_.l2 == 0 || architecture_.layers.size() <= 3);
   }
 
   const Architecture& architecture() const override { return architecture_; }
@@ -151,26 +145,23 @@ class TorchStage : public StageModel {
   }
 
   Architecture architecture_;
-  Buffer<float> own_parameters_, own_gradients_;  // of a shard
   ModelMemory memory_;
   uint64_t seed_;
-  ShardGroup* group_ = nullptr;
+  ShardGroup* group_;
   Objective objective_;
   std::vector<std::unique_ptr<Slot>> slots_;
 };
 
 }  // namespace
 
-std::unique_ptr<StageModel> make_torch_stage(const Architecture& whole, Range layers,
-                                             const ModelMemory& memory, uint64_t seed) {
-  Architecture stage = stage_of(whole, layers);
-  const ModelMemory own = part_of_memory(memory, stage);
-  return std::make_unique<TorchStage>(std::move(stage), own, seed);
+void use_threads(int count) {
+  if (at::get_num_threads() != count) at::set_num_threads(count);
 }
 
-std::unique_ptr<StageModel> make_torch_shard(const Architecture& shard, uint64_t seed,
-                                             ShardGroup& group) {
-  return std::make_unique<TorchStage>(shard, seed, group);
+std::unique_ptr<StageModel> make_torch_part(const Architecture& part, const ModelMemory& memory,
+                                            const ModelOptions& options, ShardGroup* group) {
+  use_threads(options.threads);
+  return std::make_unique<TorchStage>(part, memory, options.seed, group);
 }
 
 }  // namespace tutti

@@ -1,5 +1,5 @@
-// The stage that computes: runs its layers by LibTorch over its part of the whole model's memory,
-// or as a shard over memory of its own.
+// The stage that computes: runs its layers, or a shard of them, by LibTorch over the caller's
+// memory.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,11 @@
 
 namespace tutti {
 
-std::unique_ptr<StageModel> make_torch_stage(const Architecture& whole, Range layers,
-                                             const ModelMemory& memory, uint64_t seed);
-// Starts with its part of the initial parameters.
-std::unique_ptr<StageModel> make_torch_shard(const Architecture& shard, uint64_t seed,
-                                             ShardGroup& group);
+// How many threads the kernels use that this one calls.
+void use_threads(int count);
+
+// `group`: of a shard, otherwise nullptr.
+std::unique_ptr<StageModel> make_torch_part(const Architecture& part, const ModelMemory& memory,
+                                            const ModelOptions& options, ShardGroup* group);
 
 }  // namespace tutti

@@ -8,7 +8,8 @@
 namespace tutti {
 
 // Weight and bias of a layer with their gradients, as PyTorch sees them: views of the flat buffers.
-// A layer without bias has no tensors for it.
+// A layer without bias has no tensors for it, and a
+// model without memory for gradients none for them.
 // For channels last the strides say so; a copy to that format would leave the buffer.
 struct Weights {
   Weights(const Architecture& architecture, const Layer& layer, const ModelMemory& memory);

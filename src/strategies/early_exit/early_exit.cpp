@@ -61,6 +61,7 @@ class EarlyExit : public Strategy {
     for (Rank rank = 0; rank < plan.workers; ++rank) {
       NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
       node.layers = tiers.layers_of(rank);
+      node.has_model = !tiers.is_aggregator(rank);
       set_traffic(node, tier_traffic(tiers, arranged, rank));
       node.memory_bytes = tier_memory(tiers, largest.input(), rank);
     }

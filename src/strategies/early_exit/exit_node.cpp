@@ -6,7 +6,6 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
-#include "models/stage.h"
 #include "strategies/early_exit/aggregator.h"
 #include "strategies/early_exit/tags.h"
 #include "strategies/early_exit/tier_worker.h"
@@ -76,13 +75,12 @@ std::vector<float> ExitNode::gather_parameters() {
     else
       receive_from(owner, tag, writable_bytes_of(values));
   };
+  if (rank_ == 0) make_whole();
   for (Rank owner = 1; owner <= tiers_.cloud(); ++owner) {
     if (tiers_.tier_of(owner) == 0 && !tiers_.views) continue;  // a copy of the first device's
-    for (const Range layers : tiers_.layers_of(owner)) {
-      const Architecture part = stage_of(context_.model.architecture(), layers);
-      bring(owner, GatheringPart::kLayers,
-            context_.model.parameters().subspan(part.place.value, part.parameter_count));
-    }
+    if (rank_ != 0 && rank_ != owner) continue;
+    for (const Range layers : tiers_.layers_of(owner))
+      bring(owner, GatheringPart::kLayers, context_.model.parameters_of(layers));
   }
   std::vector<float> exits;
   for (const HeadPlace& head : tiers_.heads()) {

@@ -42,6 +42,8 @@ class ExitNode {
   bool is_last() const { return rank_ == tiers_.cloud(); }
 
  protected:
+  // Makes room for the parameters of all layers (node_model.h).
+  virtual void make_whole() { context_.model.make_whole(); }
   bool arithmetic() const { return !context_.node.clock().cost_only(); }
   void load(std::span<const uint32_t> samples, uint64_t step);
   void send_to(Rank to, Tag tag, std::span<const std::byte> bytes);

@@ -47,11 +47,12 @@ class FederatedAveraging : public Strategy {
     for (NodePlan& node : plan.nodes) node.may_be_lost = node.role != kServer;
     // The server sends its parameters to every client that it asks.
     NodePlan& server = plan.nodes.back();
+    set_no_model(server);  // it starts from the initial values of all parameters
     set_traffic(server, {.bytes_sent = asked * (vectors * vector + sizeof(fed::Order)) +
                                        workers * sizeof(fed::Order),
                          .messages = asked * (1 + vectors) + workers});
-    // It holds two copies of the parameters, the sum of the updates, and updates that arrive. With
-    // SCAFFOLD it also holds the control variates of all clients.
+    // It holds two versions of the parameters, the sum of the updates, and updates that arrive.
+    // With SCAFFOLD it also holds the control variates of all clients.
     server.memory_bytes =
         vector * (3 + vectors * (1 + workers) + (scaffold ? static_cast<double>(clients) + 1 : 0));
     count_steps(plan, input,

@@ -31,7 +31,7 @@ Server::Server(Context& context, const Config& config)
       records_(split_.clients()),
       sampling_(config, static_cast<int64_t>(split_.clients()), context.task.seed),
       schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
-      parameters_(std::make_shared<Buffer<float>>(context.model.parameters().size())),
+      parameters_(std::make_shared<Buffer<float>>(context.model.architecture().parameter_count)),
       optimizer_(make_server_optimizer(
           config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
@@ -54,7 +54,7 @@ Server::Server(Context& context, const Config& config)
   if (has_controls(config))
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
   on_vectors(context_, 2, parameters_->size(), [&] {
-    std::copy_n(context_.model.parameters().begin(), parameters_->size(), parameters_->data());
+    context_.model.initial_values({0, parameters_->size()}, parameters_->span());
   });
 }
 

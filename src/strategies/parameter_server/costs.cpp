@@ -110,8 +110,8 @@ double worker_memory_bytes(const PlanInput& input, const Config& config,
          (count <= kMostFlat ? 2.0 * static_cast<double>(count * sizeof(float)) : 0) + extra;
 }
 
-// A server holds the initial parameters of all shards; for its own shards the parameters, the sum
-// of the gradients and the state of the optimizer; and what each worker pushes.
+// A server holds for its shards the parameters and those that are measured, the sum of the
+// gradients and the state of the optimizer; and what each worker pushes.
 double server_memory_bytes(const PlanInput& input, const Config& config,
                            const std::vector<Range>& shards) {
   if (input.architecture.row_width > 0) return worker_memory_bytes(input, config, shards);
@@ -119,9 +119,8 @@ double server_memory_bytes(const PlanInput& input, const Config& config,
   const auto count = static_cast<double>(input.architecture.parameter_count);
   const double share = count / static_cast<double>(config.servers);
   const double state = optimizer_cost(input.optimizer, layout_of(input.architecture)).values;
-  return count * sizeof(float) +
-         static_cast<double>(1 + config.replicas) * share *
-             (sizeof(float) * (1 + state / count) + element) +
+  return static_cast<double>(1 + config.replicas) * share *
+             (sizeof(float) * (2 + state / count) + element) +
          static_cast<double>(input.cluster.workers) * share * element;
 }
 

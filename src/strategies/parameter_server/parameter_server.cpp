@@ -69,6 +69,7 @@ class ParameterServer : public Strategy {
     for (NodePlan& node : plan.nodes) {
       const bool serves = node.role == kServer;
       set_traffic(node, serves ? server : worker);
+      if (serves) set_no_model(node);  // it starts from the initial values of its shards
       node.may_be_lost = !serves || config_.replicas > 0;
       node.memory_bytes = (serves ? ps::server_memory_bytes : ps::worker_memory_bytes)(
           largest.input(), config_, detail->shards);

@@ -150,7 +150,7 @@ void Receiver::receive_rows(int worker, const Request& request) {
 
 // The gradient lies where its worker computes: nothing has to arrive.
 void Receiver::take_outbox(int worker, const Request& request) {
-  const size_t parameters = context_.model.parameters().size();
+  const size_t parameters = context_.model.architecture().parameter_count;
   std::span<float> gradient;
   if (context_.window && !context_.task.deterministic)
     gradient = floats_in(*context_.window, worker, request.offset, parameters);

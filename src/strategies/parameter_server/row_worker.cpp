@@ -24,7 +24,7 @@ constexpr size_t kFinalSamples = 1 << 14;
 RowWorker::RowWorker(Context& context, const Config& config)
     : Worker(context, config),
       width_(context.model.architecture().row_width),
-      model_(dynamic_cast<SparseModel*>(&context.model)),
+      model_(dynamic_cast<SparseModel*>(&context.model.whole())),
       parcels_(links_.size()) {
   TUTTI_CHECK(model_ || context.node.clock().cost_only());
   terms_.want_headers_alone();

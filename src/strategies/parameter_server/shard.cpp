@@ -12,14 +12,15 @@ namespace {
 
 constexpr size_t kBlock = 16384;  // values: a few such arrays fit every second-level cache
 
-// Where workers of the same host can read them, if there is such a place.
-std::span<float> place_of(Context& context, Range range) {
-  const std::span<float> own = context.model.parameters().subspan(range.begin, range.size());
-  if (!context.window) return own;
+// Where workers of the same host can read the values, if there is such a place.
+std::span<float> place_of(Context& context, Range range, Buffer<float>& own) {
+  if (!context.window) {
+    own = Buffer<float>(range.size());
+    return own.span();
+  }
   const std::span<float> shared =
       floats_in(*context.window, context.node.endpoint().rank(), 0, range.size());
-  TUTTI_CHECK(shared.size() == own.size());
-  if (!context.node.clock().cost_only()) std::copy(own.begin(), own.end(), shared.begin());
+  TUTTI_CHECK(shared.size() == range.size());
   return shared;
 }
 
@@ -30,11 +31,12 @@ Shard::Shard(Context& context, Range range)
       range_(range),
       layout_(layout_of(context.model.architecture(), range)),
       exact_(context.task.deterministic),
-      values_(place_of(context, range)),
+      values_(place_of(context, range, own_values_)),
       rows_(context.model.architecture().row_width > 0 ? std::make_unique<RowShard>(context)
                                                        : nullptr),
       gradient_(exact_ ? range.size() : 0),
       kept_(range.size()) {
+  if (!rows_) context.model.initial_values(range, values_);
   // Elements do not influence one another, unless tensors or the norm of the whole count.
   const OptimizerConfig& optimizer = context.optimizer;
   const bool whole = exact_ || needs_tensors(optimizer) || optimizer.clip_norm > 0;

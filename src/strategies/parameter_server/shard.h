@@ -73,6 +73,7 @@ class Shard {
   Range range_;
   Layout layout_;
   bool exact_;
+  Buffer<float> own_values_;  // unless they lie in the window
   std::span<float> values_;
   std::unique_ptr<RowShard> rows_;
   std::vector<Block> blocks_;

@@ -7,14 +7,20 @@
 
 namespace tutti {
 
-void visit_schedule(Visitor& v, PipelineConfig& c) {
+void visit_passes(Visitor& v, PipelineConfig& c,
+                  const std::vector<std::string_view>& schedules) {
   v.field("micro_batches", c.micro_batches, kNotNegative,
           "parts of a batch that are in a pipeline at once; 0: four times its nodes (of a single "
           "stage of a hybrid: one), or with task.deterministic its share of the lanes; "
           "asynchronous: whole batches");
-  choice(v, "schedule", c.schedule, "the order of forward and backward passes");
+  choice(v, "schedule", c.schedule, schedules, "the order of forward and backward passes");
   v.field("recompute", c.recompute,
           "keep only what enters a stage and compute the rest again for the backward pass");
+}
+
+void visit_schedule(Visitor& v, PipelineConfig& c) {
+  const auto all = words(c.schedule);
+  visit_passes(v, c, {all.begin(), all.end()});
   v.field("vertical_sync", c.vertical_sync,
           "asynchronous: every stage computes a batch on the version of the weights that the first "
           "stage had for it, so that its gradient is that of one model");

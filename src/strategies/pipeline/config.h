@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "strategies/pipeline/schedule.h"
 #include "strategies/strategy.h"
@@ -9,8 +11,10 @@
 namespace tutti {
 
 // Whose settings they are.
-enum class ModelParallelKind { kPipeline, kTensor, kHybrid };
-constexpr auto words(ModelParallelKind) { return WordList<3>{"pipeline", "tensor", "hybrid"}; }
+enum class ModelParallelKind { kPipeline, kTensor, kHybrid, kPipelineServers };
+constexpr auto words(ModelParallelKind) {
+  return WordList<4>{"pipeline", "tensor", "hybrid", "pipeline_servers"};
+}
 
 struct PipelineConfig {
   ModelParallelKind kind = ModelParallelKind::kPipeline;
@@ -24,11 +28,13 @@ struct PipelineConfig {
   std::string topology = "ring";  // how they sum their gradients
   int64_t shards = 1;             // nodes that share the layers of a stage; 0: auto
   std::string shard_topology = "butterfly";  // how they sum within layers
+  int64_t servers = 0;  // nodes that update the parameters of the stages; 0: these do it themselves
 
   // The planner chooses at least one of the three sizes.
   bool is_automatic() const { return stages.automatic || replicas == 0 || shards == 0; }
   bool has_copies() const { return copies.automatic || copies.parts > 1 || !copies.places.empty(); }
   std::string replicas_key() const {
+    if (servers > 0) return "strategy.copies";
     return kind == ModelParallelKind::kHybrid ? "strategy.data" : "strategy.replicas";
   }
 };
@@ -39,7 +45,9 @@ void validate(const PipelineConfig& config, const TaskConfig& task, const Cluste
 // What pipeline, tensor and hybrid have in common of that.
 void validate_task(const PipelineConfig& config, const TaskConfig& task);
 
-// The settings of schedules and topologies, which hybrids have as well.
+// The settings of passes, schedules and topologies, which others have as well.
+void visit_passes(Visitor& visitor, PipelineConfig& config,
+                  const std::vector<std::string_view>& schedules);
 void visit_schedule(Visitor& visitor, PipelineConfig& config);
 void visit_topology(Visitor& visitor, std::string& topology, const char* help);
 

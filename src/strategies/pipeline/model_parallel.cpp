@@ -14,13 +14,6 @@
 namespace tutti {
 namespace {
 
-// Copies and replicas need samples of their own. Nodes of different stages and shards share them.
-int64_t least_parts(const PipelineConfig& config) {
-  int64_t copies = std::max<int64_t>(1, config.copies.parts);
-  for (const int64_t count : config.copies.places) copies = std::max(copies, count);
-  return std::max<int64_t>(1, config.replicas) * copies;
-}
-
 // The stages and copies that the planner chose, as settings.
 std::vector<std::string> decided_copies(const Placement& placement) {
   if (placement.stages.size() == 1)
@@ -53,31 +46,32 @@ Facts facts_of(const Placement& placement) {
 
 }  // namespace
 
-void ModelParallel::check_optimizer(const OptimizerConfig& optimizer) const {
+int64_t least_parts(const PipelineConfig& config) {
+  int64_t copies = std::max<int64_t>(1, config.copies.parts);
+  for (const int64_t count : config.copies.places) copies = std::max(copies, count);
+  return std::max<int64_t>(1, config.replicas) * copies;
+}
+
+void check_optimizer(const PipelineConfig& config, const OptimizerConfig& optimizer) {
   if (optimizer.clip_norm > 0)
     throw ConfigError(
         "optimizer.clip_norm",
         fmt::format("optimizer.clip_norm = {} needs the norm of the whole gradient, of which a "
                     "node of strategy.kind = \"{}\" has a part; set it to 0",
-                    optimizer.clip_norm, word_of(config_.kind)));
+                    optimizer.clip_norm, word_of(config.kind)));
 }
 
-Plan ModelParallel::plan(const PlanInput& input) const {
-  const PipelineConfig config = resolved(input.cluster);
-  Plan plan = begin_plan(input, taxonomy(), {.least_parts = least_parts(config)});
-  check(input.task, input.cluster);
-  check_optimizer(input.optimizer);
+void place_model(Plan& plan, const PipelineConfig& config, const PlanInput& input) {
   const auto placed = [&](const PlanInput& given) {
     return std::make_shared<PipelinePlan>(config, place_stages(config, given));
   };
   const auto detail = placed(input);
   const Placement& placement = detail->placement;
   // With task.deterministic layers are not split (placement.cpp), so it is bitwise then.
-  if (config_.schedule != PipelineSchedule::kAsynchronous)
-    plan.equivalence = synchronous_class(input.task);
+  if (!placement.asynchronous()) plan.equivalence = synchronous_class(input.task);
   plan.in_words = shape_in_words(placement);
   plan.reasons = explain_pipeline(placement, config, input);
-  if (config_.copies.automatic) plan.decided = decided_copies(placement);
+  if (config.copies.automatic) plan.decided = decided_copies(placement);
   plan.facts = facts_of(placement);
   const AtLargestBatch largest(input);
   const bool grows = largest.input().task.global_batch != input.task.global_batch;
@@ -89,6 +83,14 @@ Plan ModelParallel::plan(const PlanInput& input) const {
     node.memory_bytes = node_memory(at_largest->placement, config, largest.input(), rank);
   }
   plan.detail = detail;
+}
+
+Plan ModelParallel::plan(const PlanInput& input) const {
+  const PipelineConfig config = resolved(input.cluster);
+  Plan plan = begin_plan(input, taxonomy(), {.least_parts = least_parts(config)});
+  check(input.task, input.cluster);
+  check_optimizer(config_, input.optimizer);
+  place_model(plan, config, input);
   return plan;
 }
 

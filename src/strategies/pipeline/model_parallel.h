@@ -15,6 +15,13 @@ struct PipelinePlan : PlanDetail {
   Placement placement;
 };
 
+// Copies and replicas need samples of their own. Nodes of different stages and shards share them.
+int64_t least_parts(const PipelineConfig& config);
+// Throws ConfigError when a part of the gradient is not enough for the optimizer.
+void check_optimizer(const PipelineConfig& config, const OptimizerConfig& optimizer);
+// Spreads the model over the workers of a plan that was begun, and says what each has and sends.
+void place_model(Plan& plan, const PipelineConfig& config, const PlanInput& input);
+
 class ModelParallel : public Strategy {
  public:
   Plan plan(const PlanInput& input) const override;
@@ -27,9 +34,6 @@ class ModelParallel : public Strategy {
   virtual void check(const TaskConfig& task, const ClusterConfig& cluster) const = 0;
 
   PipelineConfig config_;
-
- private:
-  void check_optimizer(const OptimizerConfig& optimizer) const;
 };
 
 }  // namespace tutti

@@ -43,6 +43,12 @@ struct Placement {
   }
 };
 
+// The stages whose parameters are on a server, where the settings ask for servers.
+inline Range stages_on_server(const Placement& placement, const PipelineConfig& config,
+                              size_t server) {
+  return part_of(placement.stages.size(), static_cast<size_t>(config.servers), server);
+}
+
 // The ways to share the workers between stages, replicas and shards that the settings allow, with
 // what a step takes and the node with the most memory needs: what "auto" chooses from.
 struct Alternative {

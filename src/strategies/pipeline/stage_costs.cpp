@@ -18,21 +18,18 @@ constexpr double kLocalBandwidth = 5e9;
 
 double bytes_of_values(size_t values) { return static_cast<double>(values * sizeof(float)); }
 
-// How those with the parameters of a stage sum them; no rounds where there is one.
+// How those with the parameters of a stage sum them; no rounds where there is one, or where servers
+// do it.
 std::vector<Round> summing_rounds(const Placement& placement, const PipelineConfig& config,
                                   size_t stage, size_t count) {
   const Group holders = placement.holders(stage, 0);
-  if (holders.size() == 1) return {};
+  if (holders.size() == 1 || config.servers > 0) return {};
   return topology(config.topology).rounds(holders, count);
 }
 
 // A message from node to node passes two links.
 double latency_of(const ClusterConfig& cluster) {
   return capabilities_of(cluster).declared_hosts ? 2 * cluster.latency_s : 0;
-}
-
-size_t element_bytes(const PlanInput& input) {
-  return input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
 }
 
 std::vector<std::vector<StageTask>> tasks_of(const Placement& placement) {
@@ -61,12 +58,36 @@ double bottleneck_s(const Placement& placement, const PipelineConfig& config,
   return most_s;
 }
 
+// The busiest server takes gradients, updates and sends parameters, one after the other.
+double served_update_seconds(const Placement& placement, const PipelineConfig& config,
+                             const PlanInput& input) {
+  const double bandwidth = shared_bandwidth(input.cluster, 1);
+  double slowest_s = 0;
+  for (int64_t server = 0; server < config.servers; ++server) {
+    double own_s = 2 * latency_of(input.cluster);
+    const Range stages = stages_on_server(placement, config, static_cast<size_t>(server));
+    for (size_t s = stages.begin; s < stages.end; ++s) {
+      const size_t count = stage_of(input.architecture, placement.stages[s]).parameter_count;
+      const auto holders = static_cast<double>(placement.holders(s, 0).size());
+      const auto passed = static_cast<double>(count * (element_bytes(input) + sizeof(float)));
+      own_s += holders * passed / bandwidth +
+               5 * bytes_of_values(count) / input.cluster.memory_bandwidth;
+    }
+    slowest_s = std::max(slowest_s, own_s);
+  }
+  return slowest_s;
+}
+
 }  // namespace
 
 double shared_bandwidth(const ClusterConfig& cluster, size_t senders) {
   if (!capabilities_of(cluster).declared_hosts) return kLocalBandwidth;
   return cluster.bandwidth /
          static_cast<double>(std::min(static_cast<size_t>(cluster.nodes_per_host), senders));
+}
+
+size_t element_bytes(const PlanInput& input) {
+  return input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
 }
 
 double micro_batch_samples(const PlanInput& input, size_t micro_batches) {
@@ -108,8 +129,8 @@ StageTimes times_of(const Placement& placement, const PipelineConfig& config,
 double step_seconds(const Placement& placement, const PipelineConfig& config,
                     const PlanInput& input) {
   const bool is_ring = topology(config.topology).rounds == ring;
-  double slowest_s = 0;
-  for (size_t stage = 0; stage < placement.stages.size(); ++stage) {
+  double slowest_s = served_update_seconds(placement, config, input);
+  for (size_t stage = 0; stage < placement.stages.size() && config.servers == 0; ++stage) {
     const Architecture own = part_of_stage(placement, input.architecture, stage, 0);
     const std::vector<Round> rounds = summing_rounds(placement, config, stage, own.parameter_count);
     const auto bytes = static_cast<double>(volume_sent(rounds).elements * element_bytes(input));
@@ -149,7 +170,8 @@ double bubble_share(const Placement& placement, const PipelineConfig& config,
 double stage_memory(const PipelineConfig& config, const PlanInput& input, const Architecture& stage,
                     size_t in_flight, double samples) {
   const auto values = static_cast<double>(stage.parameter_count);
-  const double state = optimizer_cost(input.optimizer, layout_of(stage)).values;
+  const double state =
+      config.servers > 0 ? 0 : optimizer_cost(input.optimizer, layout_of(stage)).values;
   const auto under_way = static_cast<double>(in_flight);
   const double incoming = bytes_of_values(input_values(stage)) * samples;
   const double outgoing = bytes_of_values(output_values(stage)) * samples;
@@ -184,10 +206,9 @@ double node_memory(const Placement& placement, const PipelineConfig& config, con
     bytes += stage_memory(config, input, stage, most_in_flight(tasks, s), samples);
     own_values += stage.parameter_count;
   }
-  // A shard's parameters are not a part of the whole model's, but copies.
-  if (placement.shards > 1) own_values = 0;
-  if (rank == 0) bytes += bytes_of_values(input.architecture.parameter_count - own_values);
-  return bytes;
+  // Those of all stages come once the rest has gone.
+  const double gathered = bytes_of_values(input.architecture.parameter_count + own_values);
+  return rank == 0 ? std::max(bytes, gathered) : bytes;
 }
 
 StepCost node_traffic(const Placement& placement, const PipelineConfig& config,
@@ -224,9 +245,17 @@ StepCost node_traffic(const Placement& placement, const PipelineConfig& config,
       cost.bytes_sent += samples * bytes_of_values(input_values(stage));
       cost.messages += micro_batches;
     }
+    if (config.servers > 0) {  // the gradient
+      cost.bytes_sent += static_cast<double>(stage.parameter_count * element_bytes(input));
+      cost.messages += 1;
+    }
     const Volume volume = volume_sent(summing_rounds(placement, config, s, stage.parameter_count));
     cost.bytes_sent += static_cast<double>(volume.elements * element_bytes(input));
     cost.messages += static_cast<double>(volume.messages);
+  }
+  if (rank == placement.rank_of(0, placement.stages.size() - 1, 0)) {  // the loss, to servers
+    cost.bytes_sent += static_cast<double>(config.servers) * sizeof(double);
+    cost.messages += static_cast<double>(config.servers);
   }
   return cost;
 }

@@ -14,6 +14,9 @@ namespace tutti {
 // those of a host share it. Those of a real one are not known and taken as all equal.
 double shared_bandwidth(const ClusterConfig& cluster, size_t senders);
 
+// Of a value of a gradient that is sent.
+size_t element_bytes(const PlanInput& input);
+
 // The samples of the largest micro-batch.
 double micro_batch_samples(const PlanInput& input, size_t micro_batches);
 

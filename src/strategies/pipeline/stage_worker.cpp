@@ -7,7 +7,6 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
-#include "strategies/parameter_layout.h"
 
 namespace tutti {
 namespace {
@@ -20,7 +19,8 @@ constexpr uint64_t kEvaluationBit = 1 << (Tag::kPartBits - 1);
 }  // namespace
 
 StageWorker::StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-                         size_t replica, size_t node, size_t stage, size_t shard)
+                         const MakeStageUpdate& make_update, size_t replica, size_t node,
+                         size_t stage, size_t shard)
     : context_(context),
       placement_(placement),
       replica_(replica),
@@ -36,27 +36,17 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
                  : context.model.stage(placement.stages[stage])),
       in_flight_(most_in_flight(schedule_tasks(placement.schedule, placement.shape(replica), node),
                                 stage)),
-      layout_(layout_of(model_->architecture())),
       statistics_(model_->architecture().statistics()),
-      optimizer_(make_optimizer(context.optimizer, layout_)),
+      gradient_(context, *model_),
+      update_(make_update(context, placement, config, stage, shard, *model_)),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),
       forward_sends_(batches_.size()),
       backward_sends_(batches_.size()) {
-  const size_t count = model_->parameters().size();
-  const bool exact = context.task.deterministic;
   const size_t versions = vertical_ ? placement.nodes : in_flight_;
   if (placement.asynchronous() && versions > 1)
     stash_.emplace(model_->parameters(), versions, !context.node.clock().cost_only());
   read_s_.resize(versions);
-  if (exact)
-    exact_sum_ = Buffer<ExactSum>(count);
-  else
-    sum_ = Buffer<float>(count);
-  const Group holders = placement.holders(stage, shard, context.node.endpoint().rank());
-  if (holders.size() > 1)
-    replicas_ = make_all_reduce(context.node, &context.watch, topology(config.topology).rounds,
-                                holders, count, exact ? kSumExact : kSumFloat);
   if (!is_first()) {
     const std::vector<Rank> from = ranks_of(stage - 1);
     const std::string what = fmt::format("stage {} waits for the activation", stage);
@@ -86,7 +76,7 @@ void StageWorker::begin(const PassPlan& plan) {
   plan_ = plan;
   loss_ = 0;
   sums_ = {};
-  sum_begun_ = false;
+  gradient_.clear();
   updates_ = 0;
   if (vertical_ && plan_.training) stash_weights(0);
   const auto sizes = [&](size_t values) {
@@ -228,7 +218,7 @@ void StageWorker::backward(size_t micro_batch) {
   if (!is_first())
     send(backward_sends_[slot % backward_sends_.size()], rank_of(stage_ - 1, micro_batch),
          Purpose::kSlope, stage_ - 1, input_slope);
-  add_gradients();
+  gradient_.add();
   if (!is_last()) above_->release(micro_batch);
   if (!is_first()) below().release(micro_batch);
 }
@@ -258,53 +248,9 @@ std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::sp
   return input_slope;
 }
 
-void StageWorker::add_gradients() {
-  PhaseScope scope(context_.watch, Phase::kAggregate);
-  const bool arithmetic = !context_.node.clock().cost_only();
-  const std::span<const float> gradients = model_->gradients();
-  const auto count = static_cast<double>(gradients.size());
-  const bool first = !std::exchange(sum_begun_, true);
-  if (context_.task.deterministic) {
-    const std::span<ExactSum> sum = exact_sum_.span();
-    if (arithmetic && first) std::fill(sum.begin(), sum.end(), ExactSum{});
-    if (arithmetic) accumulate(sum, gradients);
-    context_.node.clock().charge({.flops = 0, .memory_bytes = 36 * count});
-    return;
-  }
-  if (arithmetic && first) std::copy(gradients.begin(), gradients.end(), sum_.data());
-  if (arithmetic && !first)
-    for (size_t i = 0; i < gradients.size(); ++i) sum_.data()[i] += gradients[i];
-  context_.node.clock().charge({.flops = 0, .memory_bytes = (first ? 8 : 12) * count});
-}
-
-void StageWorker::sum_replicas() {
-  if (!replicas_) return;
-  const bool arithmetic = !context_.node.clock().cost_only();
-  if (!sum_begun_ && arithmetic) {  // this replica had no sample
-    if (context_.task.deterministic)
-      std::fill_n(exact_sum_.data(), exact_sum_.size(), ExactSum{});
-    else
-      std::fill_n(sum_.data(), sum_.size(), 0.0F);
-  }
-  replicas_->start(context_.task.deterministic ? writable_bytes_of(exact_sum_.span())
-                                               : writable_bytes_of(sum_.span()),
-                   Tag(Purpose::kGradient, Tag::wrapped(plan_.step), stage_));
-  replicas_->finish();
-}
-
 void StageWorker::update(double rate) {
-  PhaseScope scope(context_.watch, Phase::kAggregate);
-  const bool arithmetic = !context_.node.clock().cost_only();
-  std::span<const float> sum = sum_.span();
-  if (context_.task.deterministic) {
-    if (arithmetic) round_all(exact_sum_.span(), model_->gradients());
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(exact_sum_.size())});
-    sum = model_->gradients();
-  }
-  if (arithmetic) optimizer_->step(model_->parameters(), sum, rate);
-  charge_update(context_, layout_);
-  sum_begun_ = false;
+  update_->update(gradient_, rate);
+  gradient_.clear();
   if (stash_) stash_->updated();
   ++updates_;
   if (vertical_) stash_weights(updates_ % placement_.nodes);

@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/all_reduce.h"
 #include "models/stage.h"
 #include "strategies/compute.h"
 #include "strategies/pipeline/placement.h"
 #include "strategies/pipeline/shard_sums.h"
+#include "strategies/pipeline/stage_update.h"
 #include "strategies/pipeline/stream.h"
 #include "strategies/pipeline/weight_stash.h"
 
@@ -28,7 +28,8 @@ struct PassPlan {
 class StageWorker {
  public:
   StageWorker(Context& context, const Placement& placement, const PipelineConfig& config,
-              size_t replica, size_t node, size_t stage, size_t shard);
+              const MakeStageUpdate& make_update, size_t replica, size_t node, size_t stage,
+              size_t shard);
 
   void begin(const PassPlan& plan);
   void forward(size_t micro_batch);
@@ -40,8 +41,8 @@ class StageWorker {
   double take_loss() { return std::exchange(loss_, 0); }      // the last stage: since the last call
   const EvaluationSums& evaluation() const { return sums_; }  // the last stage: of this pass
 
-  // The sum of the gradients over all replicas, and the step that it leads to.
-  void sum_replicas();
+  // What the gradient of the batch leads to (stage_update.h).
+  void share_gradient() { update_->share(gradient_, plan_.step); }
   void update(double rate);
   // Asynchronously: updates and time since the forward pass of the micro-batch that went back last.
   void date(Applied& update) const;
@@ -65,7 +66,6 @@ class StageWorker {
   void measure(size_t micro_batch);
   void shift_statistics(size_t micro_batch, float sign);
   std::span<const float> compute_backward(size_t micro_batch, std::span<float> slope);
-  void add_gradients();
   void send(Handle& handle, Rank to, Purpose purpose, size_t stage, std::span<const float> values);
   void finish_send(Handle& handle, const char* what, size_t micro_batch);
   // The copies of another stage, and the one that takes or gives a micro-batch.
@@ -81,18 +81,14 @@ class StageWorker {
   std::unique_ptr<ShardSums> shards_;  // where others have parts of the same layers
   std::unique_ptr<StageModel> model_;
   size_t in_flight_;
-  Layout layout_;
   std::vector<Range> statistics_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<AllReduce> replicas_;
+  GradientSum gradient_;
+  std::unique_ptr<StageUpdate> update_;
   std::optional<WeightStash> stash_;  // where updates come between forward and backward
   std::vector<double> read_s_;        // by slot of the stash: when its weights were read
   size_t updates_ = 0;                // in this pass
   size_t returned_slot_ = 0;          // of the stash, for the micro-batch that went back last
   int64_t missed_ = 0;                // its updates
-  Buffer<float> sum_;
-  Buffer<ExactSum> exact_sum_;
-  bool sum_begun_ = false;
   PassPlan plan_;
   double loss_ = 0;
   EvaluationSums sums_;

@@ -24,17 +24,21 @@ std::span<std::byte> bytes_in(double& value) {
 }  // namespace
 
 PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
-                                 const PipelineConfig& config)
+                                 const PipelineConfig& config, Outside outside)
     : context_(context),
       placement_(placement),
+      outside_(std::move(outside)),
       replica_(placement.replica_of(context.node.endpoint().rank())),
       node_(placement.node_of(context.node.endpoint().rank())),
       shard_(placement.shard_of(context.node.endpoint().rank())),
       tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
   for (const size_t stage : placement.shape(replica_).stages_of(node_))
     workers_.push_back(
-        std::make_unique<StageWorker>(context, placement, config, replica_, node_, stage, shard_));
+        std::make_unique<StageWorker>(context, placement, config, outside_.make_update, replica_,
+                                      node_, stage, shard_));
 }
+
+Tag PipelineTrainer::loss_tag(uint64_t step) { return Tag(Purpose::kControl, Tag::wrapped(step), PipelinePart::kLoss); }
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
 
@@ -51,7 +55,7 @@ StepLoss PipelineTrainer::take_step(const Batches& batches, const StepAhead& nex
       placement_.asynchronous() ? pass_on(batches, next) : pass_batch(batches, next);
   const double loss = share_loss(next.number);
   if (!std::isfinite(loss)) throw diverged_at(next.number);
-  for (const auto& worker : workers_) worker->sum_replicas();
+  for (const auto& worker : workers_) worker->share_gradient();
   for (const auto& worker : workers_) worker->update(next.rate);
   context_.watch.enter(context_.watch.enter(Phase::kOther));  // brings its sums up to date
   busy_s_ += busy_s() - busy_before_s;
@@ -133,7 +137,7 @@ std::vector<Rank> PipelineTrainer::ranks_before_last() const {
 // Only the last stage knows the loss, each of its shards the same, each of its copies a part. It
 // leaves there while the others still go back, so that they do not wait for it.
 double PipelineTrainer::share_loss(uint64_t step) {
-  const Tag tag(Purpose::kControl, Tag::wrapped(step), PipelinePart::kLoss);
+  const Tag tag = loss_tag(step);
   const Rank me = context_.node.endpoint().rank();
   const std::vector<Rank> last = last_ranks();
   double own = workers_.back()->take_loss();
@@ -149,7 +153,12 @@ double PipelineTrainer::share_loss(uint64_t step) {
     if (rank != me) receive(context_.node, rank, tag, bytes_in(part));
     loss += part;
   }
+  if (me == last.front()) tell_listeners(tag, bytes_in(loss));
   return loss;
+}
+
+void PipelineTrainer::tell_listeners(Tag tag, std::span<const std::byte> bytes) {
+  for (const Rank rank : outside_.listeners) send(context_.node, rank, tag, bytes);
 }
 
 Quality PipelineTrainer::validate(Tag tag) {
@@ -186,11 +195,16 @@ void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
     receive(context_.node, speaker, tag, bytes);
   else if (me == speaker)
     for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, bytes);
+  if (me == speaker) tell_listeners(tag, bytes);
   sums = {all[0], all[1], all[2]};
 }
 
 void PipelineTrainer::gather() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
+  if (context_.node.endpoint().rank() == 0) {
+    workers_.clear();  // their memory goes before that of all parameters comes
+    context_.model.make_whole();
+  }
   for (size_t stage = 0; stage < placement_.stages.size(); ++stage)
     placement_.shards == 1 ? gather_stage(stage) : gather_shards(stage);
   report_stages();
@@ -200,8 +214,7 @@ void PipelineTrainer::gather_stage(size_t stage) {
   const Rank me = context_.node.endpoint().rank(), owner = placement_.rank_of(0, stage, 0);
   if (owner == 0 || (me != 0 && me != owner)) return;
   const Tag tag(Purpose::kParameters, 0, stage);
-  const Architecture part = stage_of(context_.model.architecture(), placement_.stages[stage]);
-  const auto values = context_.model.parameters().subspan(part.place.value, part.parameter_count);
+  const std::span<float> values = context_.model.parameters_of(placement_.stages[stage]);
   if (me == owner)
     send(context_.node, 0, tag, bytes_of(std::span<const float>(values)));
   else
@@ -213,21 +226,20 @@ void PipelineTrainer::gather_shards(size_t stage) {
   const Rank me = context_.node.endpoint().rank();
   const Tag tag(Purpose::kParameters, 0, stage);
   const Architecture whole = stage_of(context_.model.architecture(), placement_.stages[stage]);
-  const auto place = context_.model.parameters().subspan(whole.place.value, whole.parameter_count);
   for (size_t shard = 0; shard < placement_.shards; ++shard) {
     const Rank owner = placement_.rank_of(0, stage, shard);
-    if (me != 0 && me != owner) continue;
-    if (me == owner && me != 0) {
+    if (owner == 0 || (me != 0 && me != owner)) continue;
+    if (me == owner) {
       const std::span<const float> own = worker(stage).model().parameters();
       send(context_.node, 0, tag, bytes_of(own));
       continue;
     }
     const Architecture part = shard_of(whole, shard, placement_.shards);
-    Buffer<float> arrived(me == owner ? 0 : part.parameter_count);
-    if (me != owner) receive(context_.node, owner, tag, writable_bytes_of(arrived.span()));
+    Buffer<float> arrived(part.parameter_count);
+    receive(context_.node, owner, tag, writable_bytes_of(arrived.span()));
     if (context_.node.clock().cost_only()) continue;
-    paste_shard(part, me == owner ? worker(stage).model().parameters() : arrived.span(), whole,
-                place);
+    paste_shard(part, arrived.span(), whole,
+                context_.model.parameters_of(placement_.stages[stage]));
   }
 }
 

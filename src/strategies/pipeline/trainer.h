@@ -11,7 +11,18 @@ namespace tutti {
 
 class PipelineTrainer : public StepTaker {
  public:
-  PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config);
+  // What a pipeline does with others than its stages.
+  struct Outside {
+    MakeStageUpdate make_update = make_own_update;
+    std::vector<Rank> listeners = {};  // who are told losses and measurements, too
+  };
+  PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config,
+                  Outside outside);
+  PipelineTrainer(Context& context, const Placement& placement, const PipelineConfig& config)
+      : PipelineTrainer(context, placement, config, Outside{}) {}
+  // The tag of the message that tells a listener the loss of a step. Measurements have that which
+  // validate() is given.
+  static Tag loss_tag(uint64_t step);
 
   StepLoss take_step(const Batches& batches, const StepAhead& next) override;
   void date(Applied& update) const override { workers_.front()->date(update); }
@@ -30,6 +41,7 @@ class PipelineTrainer : public StepTaker {
   bool counts_samples() const;
   double share_loss(uint64_t step);
   void share_sums(EvaluationSums& sums, Tag tag);
+  void tell_listeners(Tag tag, std::span<const std::byte> bytes);
   double busy_s() const;
   // With the last stage, and all others of this replica that compute the same shard.
   std::vector<Rank> last_ranks() const;
@@ -40,6 +52,7 @@ class PipelineTrainer : public StepTaker {
 
   Context& context_;
   const Placement& placement_;
+  Outside outside_;
   size_t replica_, node_, shard_;
   std::vector<StageTask> tasks_;
   std::vector<std::unique_ptr<StageWorker>> workers_;  // one for each stage of this node

@@ -52,12 +52,13 @@ class Scheduled : public Strategy {
       node.memory_bytes = 2 * parameters * sizeof(float) + column_bytes(input);
     }
     NodePlan& scheduler = plan.nodes.back();
+    set_no_model(scheduler);  // it knows weights by their numbers
     set_traffic(scheduler,
                 {.bytes_sent = workers * sizeof(uint32_t) * parallel, .messages = workers});
-    // It holds all columns when it looks for conflicts.
+    // It holds a priority of each weight, and all columns when it looks for conflicts.
     const bool looks = looks_for_conflicts();
     scheduler.memory_bytes =
-        2 * parameters * sizeof(float) +
+        parameters * sizeof(double) +
         (looks ? parameters * static_cast<double>(input.data.train) * sizeof(double) : 0);
     return plan;
   }

@@ -22,7 +22,7 @@ class Scheduler {
  public:
   Scheduler(Context& context, const ScheduledConfig& config)
       : context_(context),
-        coordinates_(context.model.parameters().size() - 1),
+        coordinates_(context.model.architecture().parameter_count - 1),
         arithmetic_(!context.node.clock().cost_only()),
         plan_(context.task, coordinates_, static_cast<size_t>(config.parallel)),
         // Where only costs count there are no columns to look at.

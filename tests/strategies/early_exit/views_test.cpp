@@ -67,8 +67,8 @@ std::unique_ptr<KeptRun> kept(const Settings& settings) {
   result->gradients.resize(architecture.parameter_count);
   initialise(architecture, result->job.task.seed, result->parameters);
   result->model =
-      load_models(architecture, 1)(architecture, {result->parameters, result->gradients},
-                                   {.seed = result->job.task.seed, .threads = 1});
+      load_models(architecture, 1).whole(architecture, {result->parameters, result->gradients},
+                                         {.seed = result->job.task.seed, .threads = 1});
   return result;
 }
 

@@ -155,7 +155,7 @@ TEST(FederatedFaults, NonsenseIsRefusedAndTheOthersGoOn) {
   for (const bool in_the_update : {true, false}) {
     Job job = load_job("", virtual_fault_task({"task.data.test=0"}));
     const Resolved resolved = resolve(job);
-    const Stage stage{.resolved = resolved, .make_model = load_torch_models(1), .folder = ""};
+    const Stage stage{.resolved = resolved, .models = load_torch_models(1), .folder = ""};
     const auto fabric = make_fabric(job.cluster, resolved.plan.roles(), job.task.seed);
     const std::atomic<bool> never{false};
     const auto outcomes = fabric->run(

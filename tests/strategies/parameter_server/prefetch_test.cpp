@@ -23,7 +23,7 @@ std::string delayed_sgd(const Settings& settings) {
   std::vector<float> x(architecture.parameter_count), g(x.size());
   initialise(architecture, job.task.seed, x);
   std::vector<float> read = x, next = x;  // by this step and by the one after it
-  const auto model = load_models(architecture, 1)(
+  const auto model = load_models(architecture, 1).whole(
       architecture, {.parameters = read, .gradients = g}, {.seed = job.task.seed, .threads = 1});
   const auto optimizer = make_optimizer(job.optimizer, x.size());
   Batches batches(data.splits.train, Partition::kGlobal, 1, job.task.seed);

@@ -36,7 +36,7 @@ inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead,
                                           const std::string& folder = "") {
   const Resolved resolved = resolve(job);
   const Stage stage{
-      .resolved = resolved, .make_model = load_models(resolved.architecture, 1), .folder = folder};
+      .resolved = resolved, .models = load_models(resolved.architecture, 1), .folder = folder};
   const auto fabric = make_fabric(job.cluster, resolved.plan.roles(), job.task.seed);
   const std::atomic<bool> never{false};
   return fabric->run(

@@ -35,8 +35,8 @@ std::vector<float> reference(const Settings& settings, const std::vector<size_t>
   const Architecture& architecture = resolved.architecture;
   std::vector<float> parameters(architecture.parameter_count), gradients(parameters.size());
   initialise(architecture, job.task.seed, parameters);
-  const auto model = load_models(architecture, 1)(architecture, {parameters, gradients},
-                                                  {.seed = job.task.seed, .threads = 1});
+  const auto model = load_models(architecture, 1).whole(architecture, {parameters, gradients},
+                                                        {.seed = job.task.seed, .threads = 1});
   struct Stage {
     Range values;
     std::vector<std::vector<float>> versions;
