@@ -123,6 +123,10 @@ void LocalTraining::end_step(double staleness) {
                           .share = static_cast<int64_t>(batch_.size())});
 }
 
+void LocalTraining::pass_over() {
+  next_evaluation_ = next_due(context_.task.eval_every, epoch());
+}
+
 bool LocalTraining::evaluate(std::span<const Rank> members) {
   const double now = epoch();
   next_evaluation_ = next_due(context_.task.eval_every, now);

@@ -9,7 +9,8 @@
 //
 // Messages also carry on how many samples each worker has trained, as far as their sender knows: so
 // all learn of the end of training without anybody counting for them. The end itself is agreed with
-// rank 0, which keeps the record: a worker that is lost is left out, without rank 0 there is none.
+// the first of those that are left: a worker that is lost is left out, whichever it is, unless the
+// strategy cannot do without it.
 #pragma once
 
 #include <deque>
@@ -21,8 +22,10 @@ namespace tutti {
 
 class PairwiseExchange {
  public:
-  // `served` are the values that requests from peers move; empty: this node gets none.
-  PairwiseExchange(Context& context, std::span<float> served, double weight);
+  // `served` are the values that requests from peers move; empty: this node gets none. Without
+  // rank `centre`, which alone has what all are pulled to, the run ends.
+  PairwiseExchange(Context& context, std::span<float> served, double weight,
+                   Rank centre = kAnyRank);
 
   bool idle() const { return !answer_.pending() && !request_.pending(); }
   // Sends `own` to `peer`, which must be among the living. Only while idle.
@@ -33,6 +36,8 @@ class PairwiseExchange {
   void accept(std::span<float> own);
 
   const std::vector<bool>& living() const { return living_; }
+  // The first of the living: it measures for all, and agrees with them on the end.
+  bool leads() const { return leader() == me_; }
   // What is known of the progress of all.
   void set_own_samples(int64_t samples);
   int64_t samples() const;
@@ -67,11 +72,12 @@ class PairwiseExchange {
   void lose(Rank rank);
   // Blocks until one of `awaited` has ended, serving requests meanwhile.
   std::pair<size_t, Completion> wait_serving(std::vector<Handle>& awaited);
-  void finish_as_keeper();
-  void finish_as_worker();
+  Rank leader() const;
+  void lead_end();
+  bool follow_end(Rank leader);
 
   Context& context_;
-  const Rank me_;
+  const Rank me_, centre_;
   const size_t count_;
   std::span<float> served_;
   float weight_;

@@ -49,21 +49,28 @@ class Gossip : public Strategy {
     if (config_.mode == "sync" && config_.graph == "complete" && config_.exchange == "gradients")
       plan.equivalence = synchronous_class(input.task);
     set_workers(plan, input, step_cost(input));
-    for (size_t rank = 1; rank < plan.nodes.size(); ++rank)
-      plan.nodes[rank].may_be_lost = config_.mode == "async";
+    if (config_.mode == "sync") return plan;
+    for (NodePlan& node : plan.nodes) node.may_be_lost = true;
+    plan.reasons.emplace_back(
+        "any worker may be lost, also the one that keeps the record: the next one goes on with it");
     return plan;
   }
 
   NodeResult run(Context& context) const override {
-    if (context.node.endpoint().rank() == 0)
-      context.recorder.figure(
-          "spectral_gap",
-          spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+    const Rank me = context.node.endpoint().rank();
+    if (me == 0) note_graph(context);
     config_.mode == "sync" ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
+    if (me > 0 && !context.members.empty() && me == context.members.front()) note_graph(context);
     return {context.members};
   }
 
  private:
+  void note_graph(Context& context) const {
+    context.recorder.figure(
+        "spectral_gap",
+        spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+  }
+
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "gossip");
     if (config_.graph == "torus" && torus_rows(static_cast<size_t>(cluster.workers)) < 2)
