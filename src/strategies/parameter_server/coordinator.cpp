@@ -73,7 +73,6 @@ void Coordinator::finish_evaluation(Turn& turn) {
   row.time_s = turn.input.now_s - started_s_;
   row.loss = quality.loss;
   row.quality = quality.quality;
-  rows_.push_back(row);
   turn.put(output::Measured{row});
   if (reached(settings_.task, classification, quality.quality) && settings_.task.stop_at_target)
     finished_ = true;
@@ -112,12 +111,6 @@ bool Coordinator::direct(Turn& turn, int worker, bool final, bool newcomer,
     reply.kind = Reply::kFinish;
   else if (!next_hand(worker, reply))
     return false;
-  if (worker == 0 && !rows_.empty()) {
-    reply.row = rows_.front();
-    reply.has_row = 1;
-    rows_.pop_front();
-    if (reply.kind == Reply::kDone && !rows_.empty()) reply.kind = Reply::kAgain;
-  }
   return true;
 }
 
@@ -144,7 +137,7 @@ bool Coordinator::restore(int64_t version, std::span<const int64_t> saved) {
 void Coordinator::archive(Archive& archive) {
   dealer_.archive(archive);
   evaluator_.archive(archive);
-  archive(rows_, started_s_, progress_, steps_, next_evaluation_, version_, measured_version_,
+  archive(started_s_, progress_, steps_, next_evaluation_, version_, measured_version_,
           samples_, begun_, resumed_, finished_, final_measured_);
 }
 

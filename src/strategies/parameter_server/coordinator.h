@@ -2,8 +2,6 @@
 // and decides when training ends.
 #pragma once
 
-#include <deque>
-
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
 #include "strategies/parameter_server/evaluator.h"
@@ -52,7 +50,6 @@ class Coordinator {
   const Timetable& timetable_;
   Dealer dealer_;
   Evaluator evaluator_;
-  std::deque<EvaluationRow> rows_;  // that rank 0 has not been told of
   double started_s_;
   double progress_ = 0;  // epochs
   double steps_ = 0;     // global batches

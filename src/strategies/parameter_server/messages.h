@@ -99,7 +99,6 @@ struct Reply {
     kEvaluate,     // `task`
     kRepeat,       // `hand`, which its worker left behind, for this server alone
     kFinish,       // there is nothing more to do: ask for the final parameters
-    kAgain,        // ask again: there is more to record
     kDone,         // these are the final parameters
     kRefused,      // the request made no sense
     kDiverged,     // some worker's loss is not a number any more
@@ -117,9 +116,8 @@ struct Reply {
   int64_t samples = 0;   // of all workers, in them
   double rate = 0;       // for the first step of `hand`
   Hand hand;
-  int32_t has_row = 0;
+  int32_t unused = 0;  // instead of padding
   EvaluationTask task;
-  EvaluationRow row;  // has_row: a measurement to record
 };
 
 // One gradient of a decided step.

@@ -140,19 +140,13 @@ void Worker::finish() {
   } else {
     ask(Request::kFinal);
   }
-  for (;;) {
+  await_replies();
+  while (coordinator().reply().kind == Reply::kEvaluate) {
+    const EvaluationTask task = coordinator().reply().task;
+    evaluate(task, Request::kFinal);
     await_replies();
-    const Reply reply = coordinator().reply();
-    if (reply.kind == Reply::kEvaluate) {
-      evaluate(reply.task, Request::kFinal);
-      continue;
-    }
-    commit();
-    if (reply.kind == Reply::kDone) break;
-    Request again;
-    again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
-    coordinator().request(again);
   }
+  commit();
   take_final();
   say_goodbye();
 }
@@ -244,7 +238,6 @@ void Worker::await_replies(double timeout_s, bool headers_only) {
     for (size_t i = 0; i < handles.size(); ++i)
       if (owners[i].index == kNotice) std::swap(handles[i], owners[i].link->notice());
   };
-  const bool directed = coordinator().awaits_header();
   size_t awaited = 0;
   for (Link& link : links_)
     if (headers_only ? link.awaits_header() : link.awaits()) {
@@ -284,8 +277,6 @@ void Worker::await_replies(double timeout_s, bool headers_only) {
   }
   swap_notices();
   record_step();
-  if (directed && coordinator().reply().has_row)
-    context_.recorder.evaluation(coordinator().reply().row);
 }
 
 // Servers close steps one after the other, so one may have answered with the step before.
