@@ -11,6 +11,7 @@
 #include "strategies/compute.h"
 #include "strategies/federated_averaging/client_training.h"
 #include "strategies/federated_averaging/server_optimizer.h"
+#include "strategies/federated_averaging/split_record.h"
 #include "strategies/parameter_layout.h"
 
 namespace tutti::federated_averaging {
@@ -51,6 +52,7 @@ Server::Server(Context& context, const Config& config)
         static_cast<double>(context.task.max_steps) *
         samples_in_round(config, context.task, context.cluster, context.data.splits.train.size()) /
         static_cast<double>(context.data.splits.train.size()));
+  record_split(context_, split_);
   const bool arithmetic = !node_.clock().cost_only();
   if (config.algorithm == "scaffold")
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
@@ -172,15 +174,11 @@ void Server::close(Round& round) {
   else
     context_.recorder.count("rounds_failed");
   ++rounds_;
-  Order told;
-  told.kind = Order::kRound;
-  told.step = {.step = rounds_,
-               .time_s = elapsed_s(),
-               .loss = loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0,
-               .rate = rate_,
-               .samples = samples_};
-  context_.recorder.step(told.step);
-  tell_all(told);
+  context_.recorder.step({.step = rounds_,
+                          .time_s = elapsed_s(),
+                          .loss = loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0,
+                          .rate = rate_,
+                          .samples = samples_});
 }
 
 void Server::update() {
@@ -219,14 +217,11 @@ void Server::measure() {
     wait_for_news(kNever_s);
   }
   const Quality quality = quality_of(context_, *sums, samples);
-  Order told;
-  told.kind = Order::kMeasured;
-  told.evaluation = evaluator_.row();
-  told.evaluation.time_s = elapsed_s();
-  told.evaluation.loss = quality.loss;
-  told.evaluation.quality = quality.quality;
-  context_.recorder.evaluation(told.evaluation);
-  tell_all(told);
+  EvaluationRow row = evaluator_.row();
+  row.time_s = elapsed_s();
+  row.loss = quality.loss;
+  row.quality = quality.quality;
+  context_.recorder.evaluation(row);
   reached_ = reached(context_, quality.quality) && context_.task.stop_at_target;
 }
 

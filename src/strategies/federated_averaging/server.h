@@ -74,7 +74,6 @@ class Server {
   void part_arrived(size_t index, const Completion& completion);
   void update_arrived(Rank from);
   void order(Rank to, Order order, bool with_parameters, Buffer<float> correction = {});
-  void tell_all(const Order& order);
   void expel(Rank rank, const std::string& why);
   void remove(Rank rank);
 

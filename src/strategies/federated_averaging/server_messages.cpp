@@ -214,12 +214,6 @@ void Server::order(Rank to, Order order, bool with_parameters, Buffer<float> cor
           node_.endpoint().send(to, parameters_tag(order.sequence, part), bytes_of(parts[part])));
 }
 
-void Server::tell_all(const Order& told) {
-  for (size_t i = 0; i < workers_.size(); ++i)
-    if (workers_[i].state == Worker::kIdle || workers_[i].state == Worker::kBusy)
-      order(static_cast<Rank>(i), told, false);
-}
-
 void Server::expel(Rank rank, const std::string& why) {
   context_.log.warn(fmt::format("rank {} is refused: {}", rank, why));
   context_.recorder.count("workers_refused");
