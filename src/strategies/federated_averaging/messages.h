@@ -11,12 +11,9 @@
 #include <string>
 
 #include "fabric/tag.h"
-#include "strategies/parameter_server/messages.h"
+#include "strategies/evaluation_share.h"
 
 namespace tutti::federated_averaging {
-
-using parameter_server::EvaluationShare;
-using parameter_server::EvaluationTask;
 
 inline constexpr uint32_t kMagic = 0x31444654;  // "TFD1"
 

@@ -17,7 +17,6 @@
 namespace tutti::federated_averaging {
 namespace {
 
-constexpr double kRounding = 1e-9;
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
 // With nobody online in so many rounds nobody ever will be.
 constexpr int64_t kMostEmptyRounds = 1'000'000;
@@ -44,7 +43,7 @@ Server::Server(Context& context, const Config& config)
           },
           context.model.architecture().statistics()),
       workers_(static_cast<size_t>(context.cluster.workers)),
-      next_evaluation_(context.task.eval_every),
+      progress_(context.task),
       started_s_(node_.clock().now()) {
   // Rounds count as steps. They may turn out shorter than this if clients drop out.
   if (context.task.max_steps > 0)
@@ -78,7 +77,7 @@ void Server::run() {
   try {
     while (!over() && !diverged_) {
       play_round();
-      if (!diverged_ && (over() || epoch() + kRounding >= next_evaluation_)) measure();
+      if (!diverged_ && (over() || progress_.is_due())) measure();
     }
   } catch (const DivergedError& error) {  // everybody is to hear of it
     context_.log.warn(error.what());
@@ -88,14 +87,17 @@ void Server::run() {
   finish_all();
 }
 
-double Server::epoch() const {
-  return static_cast<double>(samples_) / static_cast<double>(context_.data.splits.train.size());
+void Server::count_samples(int64_t samples) {
+  progress_.samples += samples;
+  progress_.epochs = static_cast<double>(progress_.samples) /
+                     static_cast<double>(context_.data.splits.train.size());
 }
 
 bool Server::over() const {
   const TaskConfig& task = context_.task;
   const auto all = task.epochs * static_cast<int64_t>(context_.data.splits.train.size());
-  return reached_ || samples_ >= all || (task.max_steps > 0 && rounds_ >= task.max_steps);
+  return progress_.ends_at_target(task) || progress_.samples >= all ||
+         (task.max_steps > 0 && progress_.whole_steps() >= task.max_steps);
 }
 
 Round Server::draw_round() {
@@ -124,7 +126,7 @@ Round Server::draw_round() {
 void Server::play_round() {
   Round round = draw_round();
   round_ = &round;
-  rate_ = schedule_.rate(std::min(epoch(), static_cast<double>(context_.task.epochs)));
+  rate_ = schedule_.rate(std::min(progress_.epochs, static_cast<double>(context_.task.epochs)));
   loss_sum_ = loss_samples_ = 0;
   aggregation_.begin(round.size());
   while (!round.over(now_s()) && !diverged_) {
@@ -173,12 +175,9 @@ void Server::close(Round& round) {
     update();
   else
     context_.recorder.count("rounds_failed");
-  ++rounds_;
-  context_.recorder.step({.step = rounds_,
-                          .time_s = elapsed_s(),
-                          .loss = loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0,
-                          .rate = rate_,
-                          .samples = samples_});
+  ++progress_.steps;
+  context_.recorder.step(progress_.step_row(
+      elapsed_s(), loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0, rate_));
 }
 
 void Server::update() {
@@ -200,12 +199,13 @@ void Server::update() {
 }
 
 void Server::measure() {
-  next_evaluation_ = next_due(context_.task.eval_every, epoch());
+  progress_.begin_evaluation(context_.task);
   const size_t samples = context_.data.splits.validation.size();
-  evaluator_.begin(samples, count_present(), true,
-                   {.step = rounds_, .epoch = epoch(), .samples = samples_});
-  std::optional<EvaluationSums> sums;
-  while (!(sums = evaluator_.complete())) {
+  evaluator_.begin(samples, count_present(), true, progress_.evaluation_row(0, {}));
+  const bool classification = context_.model.architecture().classification;
+  const bool cost_only = node_.clock().cost_only();
+  std::optional<EvaluationRow> row;
+  while (!(row = evaluator_.finish(elapsed_s(), classification, cost_only))) {
     for (const Rank rank : idle()) {
       const auto task = evaluator_.take(rank, true);
       if (!task) break;
@@ -216,13 +216,8 @@ void Server::measure() {
     }
     wait_for_news(kNever_s);
   }
-  const Quality quality = quality_of(context_, *sums, samples);
-  EvaluationRow row = evaluator_.row();
-  row.time_s = elapsed_s();
-  row.loss = quality.loss;
-  row.quality = quality.quality;
-  context_.recorder.evaluation(row);
-  reached_ = reached(context_, quality.quality) && context_.task.stop_at_target;
+  context_.recorder.evaluation(*row);
+  progress_.end_evaluation(context_.task, classification, row->quality);
 }
 
 void Server::finish_all() {

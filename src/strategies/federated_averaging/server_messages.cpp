@@ -108,7 +108,7 @@ void Server::handle(Rank from, const Report& report, size_t bytes) {
   sender.state = Worker::kIdle;
   switch (report.kind) {
     case Report::kDropped:
-      samples_ += report.samples;
+      count_samples(report.samples);
       context_.recorder.count("clients_dropped");
       if (!sender.place) break;
       aggregation_.leave_out(*sender.place);
@@ -161,7 +161,7 @@ void Server::update_arrived(Rank from) {
   const size_t slot = *sender.slot;
   sender.slot.reset();
   sender.state = Worker::kIdle;
-  samples_ += report.samples;
+  count_samples(report.samples);
   if (!sender.place) return aggregation_.give_back(slot);  // too late
   const auto samples = static_cast<int64_t>(split_.of(static_cast<size_t>(report.client)).size());
   {
@@ -172,7 +172,7 @@ void Server::update_arrived(Rank from) {
   loss_sum_ += report.loss * static_cast<double>(report.samples);
   loss_samples_ += static_cast<double>(report.samples);
   context_.recorder.applied(
-      {.round = rounds_ + 1, .staleness = 0, .age_s = now_s() - sender.ordered_s});
+      {.round = progress_.whole_steps() + 1, .staleness = 0, .age_s = now_s() - sender.ordered_s});
   round_->answered();
   sender.place.reset();
 }

@@ -6,7 +6,7 @@
 #include "fabric/exchange.h"
 #include "strategies/averaging.h"
 #include "strategies/compute.h"
-#include "strategies/parameter_server/evaluator.h"
+#include "strategies/shared_evaluation.h"
 
 namespace tutti::federated_averaging {
 
@@ -156,7 +156,7 @@ void Worker::evaluate(const Order& order) {
                                               order.task.begin, order.task.end, 1);
   Report answer;
   answer.kind = Report::kEvaluated;
-  answer.share = parameter_server::share_of(order.task, sums);
+  answer.share = share_of(order.task, sums);
   report(answer);
 }
 

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "fabric/tag.h"
+#include "strategies/evaluation_share.h"
 #include "strategies/parameter_server/member.h"
-#include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
 
@@ -32,22 +32,6 @@ struct Hand {
   friend bool operator==(const Hand&, const Hand&) = default;
   // In this order gradients are added up, so that a sum does not depend on who was first.
   friend auto operator<=>(const Hand&, const Hand&) = default;  // NOLINT(modernize-use-nullptr)
-};
-
-// A share of an evaluation: chunks [begin, end) of the validation samples.
-struct EvaluationTask {
-  int64_t id = 0;  // 0: none
-  uint32_t begin = 0, end = 0;
-  uint32_t on_snapshot = 0;  // on the parameters the servers kept for it, not on the current ones
-  uint32_t unused = 0;
-};
-
-struct EvaluationShare {
-  int64_t id = 0;
-  uint32_t begin = 0, end = 0;
-  uint64_t loss[2] = {};  // sums as 128-bit integers, low half first
-  uint64_t correct[2] = {};
-  uint64_t invalid[2] = {};  // samples whose loss is not a number
 };
 
 struct Request {

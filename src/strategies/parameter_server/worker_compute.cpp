@@ -3,8 +3,8 @@
 
 #include "core/error.h"
 #include "strategies/compute.h"
-#include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/worker.h"
+#include "strategies/shared_evaluation.h"
 
 namespace tutti::parameter_server {
 

@@ -164,17 +164,16 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
 
 void CoordinateWorker::record(int64_t rounds) {
   const double now_s = context_.node.clock().now() - started_s_;
-  const auto samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_));
+  progress_.steps = static_cast<double>(rounds);
+  progress_.epochs = plan_.epochs(rounds);
+  progress_.samples = static_cast<int64_t>(progress_.epochs * static_cast<double>(samples_));
   // All workers go through the samples together, each with its own weights, so only the first
   // counts them.
   if (context_.node.endpoint().rank() == 0)
-    context_.recorder.trained(static_cast<size_t>(samples - context_.recorder.own_samples()));
+    context_.recorder.trained(
+        static_cast<size_t>(progress_.samples - context_.recorder.own_samples()));
   context_.recorder.applied({.round = rounds, .staleness = 0, .age_s = 0});
-  context_.recorder.step({.step = rounds,
-                          .time_s = now_s,
-                          .loss = arithmetic() ? objective() : 0,
-                          .rate = 1,
-                          .samples = samples});
+  context_.recorder.step(progress_.step_row(now_s, arithmetic() ? objective() : 0, 1));
 }
 
 // Every worker gets all weights, and with them the parameters of the model.
@@ -212,12 +211,9 @@ bool CoordinateWorker::measure(int64_t rounds) {
                                             Tag(Purpose::kEvaluation, number, kValidationPart));
   Recorder& recorder = context_.recorder;
   recorder.evaluation(
-      {.step = rounds,
-       .time_s = context_.node.clock().now() - started_s_,
-       .epoch = plan_.epochs(rounds),
-       .samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_)),
-       .loss = quality.loss,
-       .quality = quality.quality});
+      progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
+  progress_.end_evaluation(context_.task, context_.model.architecture().classification,
+                           quality.quality);
   if (!arithmetic()) return false;
   const double share = found.objective > 0 ? found.gap / found.objective : 0;
   recorder.measure("objective", rounds, found.objective);
@@ -229,7 +225,7 @@ bool CoordinateWorker::measure(int64_t rounds) {
   if (near_optimum_ < 0 && share <= kNearOptimum) near_optimum_ = static_cast<double>(rounds);
   if (near_optimum_ >= 0) recorder.figure("rounds_to_optimum", near_optimum_);
   return (config_.gap > 0 && share <= config_.gap) ||
-         (context_.task.stop_at_target && reached(context_, quality.quality));
+         progress_.ends_at_target(context_.task);
 }
 
 }  // namespace tutti

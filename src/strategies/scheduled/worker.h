@@ -13,6 +13,7 @@
 #include "strategies/scheduled/columns.h"
 #include "strategies/scheduled/config.h"
 #include "strategies/scheduled/rounds.h"
+#include "strategies/training_progress.h"
 
 namespace tutti {
 
@@ -53,6 +54,7 @@ class CoordinateWorker {
   std::vector<ExactSum> exact_change_;
   std::vector<double> gathered_;  // weights and slopes of all features
   std::unique_ptr<AllReduce> change_sum_, gather_;
+  TrainingProgress progress_;  // its steps are rounds
   double started_s_ = 0;
   double near_optimum_ = -1;  // rounds
 };
