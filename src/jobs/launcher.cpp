@@ -16,12 +16,15 @@
 #include "jobs/batch_losses.h"
 #include "jobs/briefing.h"
 #include "jobs/data_file.h"
+#include "jobs/diary.h"
 #include "jobs/energy.h"
 #include "jobs/participant.h"
 #include "jobs/plan_json.h"
 #include "jobs/plugins.h"
+#include "jobs/record_book.h"
 #include "jobs/run_energy.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_pictures.h"
 #include "jobs/run_quality.h"
 #include "jobs/task_identity.h"
 
@@ -162,7 +165,7 @@ struct Setting {
 // All that takes time before the first node is there. Throws InterruptedError between its parts,
 // which do not look at `stop` themselves.
 Setting set_up(const Resolved& resolved, const LaunchOptions& options, const std::string& folder,
-               double data_s, const std::atomic<bool>& stop) {
+               double data_s, RecordBook& book, const std::atomic<bool>& stop) {
   const ClusterConfig& cluster = resolved.job.cluster;
   leave_if(stop);
   // All simulated nodes share a process.
@@ -177,7 +180,8 @@ Setting set_up(const Resolved& resolved, const LaunchOptions& options, const std
                 .models = models,
                 .folder = folder,
                 .progress = options.progress,
-                .data_s = data_s},
+                .data_s = data_s,
+                .book = &book},
           make_fabric(cluster, resolved.plan.roles(), resolved.job.task.seed, recruiting)};
 }
 
@@ -187,10 +191,11 @@ void run_nodes(RunRecord& record, const Resolved& resolved, const LaunchOptions&
   const Job& job = resolved.job;
   const std::vector<std::string> roles = resolved.plan.roles();
   const auto start = std::chrono::steady_clock::now();
+  RecordBook book;
   std::optional<Setting> setting;
   try {
-    setting.emplace(
-        set_up(resolved, options, record.folder, record.virtual_clock ? 0 : record.data_s, stop));
+    setting.emplace(set_up(resolved, options, record.folder,
+                           record.virtual_clock ? 0 : record.data_s, book, stop));
   } catch (const InterruptedError&) {
     record.outcomes = nothing_started(roles.size());
   }
@@ -202,6 +207,8 @@ void run_nodes(RunRecord& record, const Resolved& resolved, const LaunchOptions&
     figures = setting->fabric->figures();
   }
   collect_reports(record, roles);
+  record.evaluations = RecordBook::Reader(book).news();
+  add_reported(record.evaluations, record.nodes);
   record.startup_s = load_s + figures.startup_s;
   judge(record, resolved.plan);
   judge_quality(record, job);
@@ -239,6 +246,9 @@ RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOpti
   record.validation_samples = data.splits.validation.size();
   record.unscaled = data.spread && !data.spread->standardised;
   record.resumed = plan.resumed;
+  record.course = course_of(plan);
+  record.recorder = plan.recorder;
+  record.workers = plan.workers;
   RunFolder folder;  // locked until the record is written
   if (options.keep_files) {
     folder = create_run_folder(options.out, job.name + "-" + job.strategy_kind);
@@ -256,6 +266,8 @@ RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOpti
   record.wall_s = reading.seconds + seconds_since(start);
   if (!options.keep_files) return record;
   try {
+    if (!lost_nodes(record).empty())
+      complete_diary(record.folder, record.evaluations, record.virtual_clock ? 0 : record.data_s);
     write_batch_losses(record.folder, record.nodes);  // before run.json, which marks a complete run
     write_file(record.folder + "/run.json", json_text(to_json(record, job), 2) + "\n");
   } catch (const DataError& error) {

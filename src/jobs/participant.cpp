@@ -12,9 +12,9 @@
 #include "core/finite.h"
 #include "core/units.h"
 #include "fabric/outcome.h"
-#include "jobs/diary.h"
 #include "jobs/energy.h"
 #include "jobs/parameters_file.h"
+#include "jobs/record_keeper.h"
 #include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
@@ -61,32 +61,32 @@ class Participant {
                  [this] { return node_.clock().now(); });
     for (Rank worker = 0; worker < stage.resolved.plan.workers; ++worker)
       members_.push_back(worker);
-    if (rank == plan_.recorder)
-      diary_.emplace(stage, architecture_.classification ? "accuracy" : "mse");
     if (rank == 0 && !node.clock().simulated()) counters_.emplace();
     recorder_ = Recorder(
         [this](const StepRow& row) {
-          if (diary_) diary_->step(row);
+          keeper_->note(row);
           observe(row);
         },
         [this](const EvaluationRow& row) {
-          if (diary_) diary_->evaluation(row);
+          keeper_->note(row);
           log_.info(
               fmt::format("step {}: quality {:.6f}, loss {:.6f}", row.step, row.quality, row.loss));
         });
+    keeper_.emplace(stage, node, log_, recorder_);
   }
 
   std::string run() {
     try {
       train();
       measure_test();
+      keeper_->continue_if_due();
     } catch (const Error& error) {
       warn_of(error);
-      if (diary_) diary_->end();
+      keeper_->end();
       finish_report();
       throw PartialResult{to_text(report_), with_step()};
     }
-    if (diary_) diary_->end();
+    keeper_->end();
     finish_report();
     if (is_first_worker() && !stage_.folder.empty() && !node_.clock().cost_only()) save();
     log_.info("done");
@@ -293,8 +293,8 @@ class Participant {
     report_.timeline = watch_.intervals();
     report_.traffic = traffic_.notes();
     report_.traffic.emplace_back(report_.total_s, report_.bytes_sent);
-    if (node_.endpoint().rank() == 0 || !is_worker()) report_.evaluations = recorder_.evaluations();
-    if (node_.endpoint().rank() == 0) report_.extra = recorder_.extra();
+    if (keeper_->keeps() || !is_worker()) report_.evaluations = recorder_.evaluations();
+    if (keeper_->keeps()) report_.extra = recorder_.extra();
     if (!knows_parameters()) return;
     const std::span<const uint64_t> keys = held_keys();
     const std::span<const float> parameters = model_->parameters();
@@ -331,8 +331,8 @@ class Participant {
   double sampled_s_ = 0;
   size_t steps_observed_ = 0;
   Log log_;
-  std::optional<Diary> diary_;
   Recorder recorder_;
+  std::optional<RecordKeeper> keeper_;
   NodeReport report_;
   TrafficNotes traffic_;
   std::vector<Rank> members_;

@@ -11,6 +11,8 @@
 
 namespace tutti {
 
+class RecordBook;
+
 // What every node shares, prepared by the launcher before the nodes start.
 struct Stage {
   const Resolved& resolved;
@@ -18,6 +20,7 @@ struct Stage {
   std::string folder;  // empty: keep no files
   ProgressStyle progress = ProgressStyle::kNone;
   double data_s = 0;  // of reading, if it counts as training time
+  RecordBook* book = nullptr;  // of the nodes of the launcher's machine; others only report
 };
 
 // Returns the node's report as text. A run that ends early throws PartialResult with the report of

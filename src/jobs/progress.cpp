@@ -53,6 +53,11 @@ std::optional<size_t> terminal_columns(int fd) {
   return size.ws_col;
 }
 
+int64_t Course::step_at(int64_t after_samples) const {
+  const double share = static_cast<double>(after_samples) / static_cast<double>(samples);
+  return std::lround(std::min(1.0, share) * static_cast<double>(steps));
+}
+
 Progress::Progress(ProgressStyle style, std::string title, Course course, std::string metric)
     : style_(style),
       title_(std::move(title)),
@@ -69,8 +74,7 @@ Progress::Progress(ProgressStyle style, std::string title, Course course, std::s
 // or fewer steps than the run has batches. Then the samples of all workers tell the position.
 int64_t Progress::position(const StepRow& row) const {
   if (course_.samples <= 0 || (course_.in_step && row.step <= course_.steps)) return row.step;
-  const double share = static_cast<double>(row.samples) / static_cast<double>(course_.samples);
-  return std::lround(std::min(1.0, share) * static_cast<double>(course_.steps));
+  return course_.step_at(row.samples);
 }
 
 void Progress::step(const StepRow& row) {

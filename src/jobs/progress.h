@@ -25,6 +25,13 @@ struct Course {
   int64_t steps = 0, samples = 0;                // in total; 0 samples when not known
   int64_t steps_before = 0, samples_before = 0;  // of the run that this one resumes
   bool in_step = true;  // the first worker counts the steps of the run
+
+  // The step that all together have reached. Only where samples are known.
+  int64_t step_at(int64_t after_samples) const;
+  // A worker at a pace of its own has come beyond the last step by what it took over of others.
+  bool counts_by_samples(int64_t own_steps) const {
+    return !in_step && samples > 0 && own_steps > steps;
+  }
 };
 
 class Progress {

@@ -146,10 +146,25 @@ void append_to_file(const std::string& path, std::string_view text) {
   if (reason != 0) throw_unwritable(path, reason);
 }
 
-AppendFile::AppendFile(std::string path, std::string_view header)
-    : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
+std::string last_whole_line(const std::string& path) {
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) return "";
+  const std::string text = read_file(path);
+  const size_t end = text.find_last_of('\n');
+  const size_t whole = end == text.npos ? 0 : end + 1;
+  if (whole < text.size() && truncate(path.c_str(), static_cast<off_t>(whole)) != 0)
+    throw_unwritable(path, errno);
+  if (end == text.npos) return "";
+  const size_t before = end == 0 ? text.npos : text.find_last_of('\n', end - 1);
+  const size_t begin = before == text.npos ? 0 : before + 1;
+  return text.substr(begin, end - begin);
+}
+
+AppendFile::AppendFile(std::string path, std::string_view header, bool continues)
+    : path_(std::move(path)), file_(std::fopen(path_.c_str(), continues ? "ab" : "wb")) {
   if (!file_) throw_unwritable(path_, errno);
-  append(header);
+  std::fseek(file_, 0, SEEK_END);
+  if (std::ftell(file_) == 0) append(header);
 }
 
 AppendFile::~AppendFile() { std::fclose(file_); }

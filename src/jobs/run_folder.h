@@ -31,10 +31,15 @@ RunFolder create_run_folder(const std::string& path, const std::string& name);
 // than it may have open files. Throws DataError.
 void append_to_file(const std::string& path, std::string_view text);
 
+// Returns the last line of a file of lines, without its end; "" when there is none. Half a line
+// after it, in which somebody was killed, is removed. Throws DataError.
+std::string last_whole_line(const std::string& path);
+
 // A file that rows are appended to while the run goes on; what was written is kept if it dies.
 class AppendFile {
  public:
-  AppendFile(std::string path, std::string_view header);
+  // `continues`: after what is there already, if anything is.
+  AppendFile(std::string path, std::string_view header, bool continues = false);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;

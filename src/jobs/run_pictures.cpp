@@ -24,10 +24,11 @@ double sent_by(const NodeReport& node, double time_s) {
 
 }  // namespace
 
-const NodeReport* scribe_of(const std::vector<NodeReport>& nodes) {
+void add_reported(std::vector<EvaluationRow>& evaluations, const std::vector<NodeReport>& nodes) {
   for (const NodeReport& node : nodes)
-    if (node.rank == 0 || !node.evaluations.empty()) return &node;
-  return nodes.empty() ? nullptr : &nodes.front();
+    for (const EvaluationRow& row : node.evaluations)
+      if (evaluations.empty() || row.samples > evaluations.back().samples)
+        evaluations.push_back(row);
 }
 
 std::map<std::string, int64_t> counters_of_all(const std::vector<NodeReport>& nodes) {
@@ -41,12 +42,11 @@ std::optional<double> known(double value) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::vector<RecordedEvaluation> learning_curve(const std::vector<NodeReport>& nodes,
+std::vector<RecordedEvaluation> learning_curve(const std::vector<EvaluationRow>& evaluations,
+                                               const std::vector<NodeReport>& nodes,
                                                double data_s) {
   std::vector<RecordedEvaluation> curve;
-  const NodeReport* first = scribe_of(nodes);
-  if (!first) return curve;
-  for (const EvaluationRow& row : first->evaluations) {
+  for (const EvaluationRow& row : evaluations) {
     double bytes = 0;
     for (const NodeReport& node : nodes) bytes += sent_by(node, row.time_s);
     curve.push_back({.step = row.step,
@@ -97,8 +97,9 @@ std::vector<RecordedLink> link_rows(const std::vector<NodeReport>& nodes) {
 
 std::vector<RecordedTimeline> step_timeline(const std::vector<NodeReport>& nodes) {
   std::vector<RecordedTimeline> rows;
-  const NodeReport* first = scribe_of(nodes);
-  if (!first || first->step_ends.empty()) return rows;
+  const auto first = std::find_if(nodes.begin(), nodes.end(),
+                                  [](const NodeReport& node) { return !node.step_ends.empty(); });
+  if (first == nodes.end()) return rows;
   const std::vector<double>& ends = first->step_ends;
   const double begin_s =
       ends.size() > 1 ? ends[0] : (first->timeline.empty() ? 0 : first->timeline[0].begin_s);

@@ -17,20 +17,17 @@ constexpr double kLostShare = 0.5;
 
 QualityFigures quality_of(const RunRecord& record, const Job& job) {
   QualityFigures figures;
-  for (const NodeReport& node : record.nodes) {
+  for (const NodeReport& node : record.nodes)
     if (node.test_quality >= 0) figures.final_test = node.test_quality;
-    if (&node != scribe_of(record.nodes)) continue;
-    for (const EvaluationRow& row : node.evaluations) {
-      if (std::isnan(figures.first)) figures.first = row.quality;
-      if (std::isnan(figures.best) ||
-          is_better(row.quality, figures.best, record.higher_is_better))
-        figures.best = row.quality;
-      figures.last = row.quality;
-      if (!figures.reached && reaches(row.quality, job.task.target, record.higher_is_better)) {
-        figures.reached = true;
-        figures.at_target = row;
-        figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
-      }
+  for (const EvaluationRow& row : record.evaluations) {
+    if (std::isnan(figures.first)) figures.first = row.quality;
+    if (std::isnan(figures.best) || is_better(row.quality, figures.best, record.higher_is_better))
+      figures.best = row.quality;
+    figures.last = row.quality;
+    if (!figures.reached && reaches(row.quality, job.task.target, record.higher_is_better)) {
+      figures.reached = true;
+      figures.at_target = row;
+      figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
     }
   }
   if (record.status == "collapsed") {  // it has lost again what it reached

@@ -80,13 +80,23 @@ double utilisation(const RunRecord& record) {
 }
 
 // The totals include those of the run that this one resumes.
-double total_steps(const RunRecord& record) {
-  return static_cast<double>(record.resumed.steps) +
-         largest(record.nodes, [](const NodeReport& n) { return static_cast<double>(n.steps); });
-}
 double total_samples(const RunRecord& record) {
   return std::max(static_cast<double>(record.resumed.samples),
                   largest(record.nodes, [](auto& n) { return static_cast<double>(n.samples); }));
+}
+
+// The steps of a run are those of its workers, unless somebody else counts them. A worker may take
+// more than the run has batches, for one that is slow or lost. Then the samples of all say how far
+// the run has come.
+double total_steps(const RunRecord& record) {
+  const bool all_count = record.recorder < record.workers;
+  const double own = largest(record.nodes, [&](const NodeReport& node) {
+    return all_count || node.rank == record.recorder ? static_cast<double>(node.steps) : 0;
+  });
+  const double steps = static_cast<double>(record.resumed.steps) + own;
+  const Course& course = record.course;
+  if (!course.counts_by_samples(static_cast<int64_t>(steps))) return steps;
+  return static_cast<double>(course.step_at(static_cast<int64_t>(total_samples(record))));
 }
 
 // The speed is of this run alone, as its time is.
@@ -172,7 +182,8 @@ RecordedRun recorded(const RunRecord& record, const Job& job) {
   run.co2e = {record.co2e.value, record.co2e.method};
   run.cost = {record.cost.value, job.footprint.currency, record.cost.method};
   if (!record.nodes.empty()) run.parameters_sha256 = record.nodes.front().parameters_sha256;
-  run.evaluations = learning_curve(record.nodes, record.virtual_clock ? 0 : record.data_s);
+  run.evaluations =
+      learning_curve(record.evaluations, record.nodes, record.virtual_clock ? 0 : record.data_s);
   run.nodes = node_rows(record.nodes);
   run.links = link_rows(record.nodes);
   run.timeline = step_timeline(record.nodes);

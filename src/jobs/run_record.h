@@ -11,6 +11,7 @@
 #include "jobs/footprint.h"
 #include "jobs/job.h"
 #include "jobs/node_report.h"
+#include "jobs/progress.h"
 #include "jobs/recorded_run.h"
 
 namespace tutti {
@@ -39,7 +40,11 @@ struct RunRecord {
   Figure co2e;                    // grams
   Figure cost;                    // in the currency of the job
   Resumed resumed;                // what an earlier run did; reports are of this run
-  std::vector<NodeReport> nodes;  // those that reported
+  Course course;                  // what was planned
+  Rank recorder = 0;              // as planned
+  int64_t workers = 1;            // likewise
+  std::vector<EvaluationRow> evaluations;  // whoever kept the record
+  std::vector<NodeReport> nodes;           // those that reported
   std::vector<NodeOutcome> outcomes;
 };
 

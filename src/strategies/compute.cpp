@@ -193,10 +193,6 @@ void charge_update(Context& context, const Layout& layout) {
   context.node.clock().charge({.flops = cost.flops, .memory_bytes = values * sizeof(float)});
 }
 
-bool reached(const Context& context, double quality) {
-  return reached(context.task, context.model.architecture().classification, quality);
-}
-
 bool reached(const TaskConfig& task, bool classification, double quality) {
   return reaches(quality, task.target, classification);
 }

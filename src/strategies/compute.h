@@ -71,7 +71,6 @@ DivergedError diverged_at(uint64_t step);
 void charge_update(Context& context, const Layout& layout);
 
 // True when `quality` meets the task's target.
-bool reached(const Context& context, double quality);
 bool reached(const TaskConfig& task, bool classification, double quality);
 
 }  // namespace tutti

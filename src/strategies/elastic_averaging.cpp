@@ -117,7 +117,7 @@ class AsynchronousElastic : ElasticWorker {
       : ElasticWorker(context, config, Pace::kFree),
         me_(context.node.endpoint().rank()),
         exchange_(context, me_ == kCentre ? centre_.span() : std::span<float>(),
-                  moving_rate(config, context, context.optimizer.lr)) {}
+                  moving_rate(config, context, context.optimizer.lr), kCentre) {}
 
   void run() {
     int64_t pulled_at = 0;
@@ -201,6 +201,9 @@ class ElasticAveraging : public Strategy {
       set_traffic(node, step_cost(input, rank));
       node.may_be_lost = !in_lockstep();
     }
+    if (!in_lockstep())
+      plan.reasons.emplace_back(
+          "the run ends without rank 0, which alone has the centre; any other worker may be lost");
     return plan;
   }
 

@@ -16,50 +16,18 @@ LocalTraining::LocalTraining(Context& context, Pace pace)
       pace_(pace),
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                context.task.seed, !context.node.clock().cost_only()),
-      schedule_(context.optimizer, context.task.global_batch, context.task.epochs),
+      progress_(context.task),
+      sequence_(context.task, context.optimizer, context.data.splits.train.size(), batches_,
+                progress_, pace),
       layout_(layout_of(context.model.architecture())),
       optimizer_(make_optimizer(context.optimizer, layout_)),
-      started_s_(context.node.clock().now()),
-      next_evaluation_(context.task.eval_every) {
-  const TaskConfig& task = context.task;
-  const size_t samples = context.data.splits.train.size();
-  if (pace == Pace::kLockstep)
-    schedule_.end_after(task.max_steps, samples);
-  else if (task.max_steps > 0)  // max_steps limits the samples then
-    schedule_.end_at(static_cast<double>(task.max_steps * task.global_batch) /
-                     static_cast<double>(samples));
-  begin_epoch();
-}
-
-void LocalTraining::begin_epoch() {
-  // At a free pace a fast worker goes through its share more often than the task has epochs.
-  batches_.begin_epoch(epoch_, schedule_.global_batch(std::min(epoch_, context_.task.epochs - 1)));
-}
-
-double LocalTraining::epoch() const {
-  if (pace_ == Pace::kFree)
-    return static_cast<double>(samples_) / static_cast<double>(context_.data.splits.train.size());
-  return static_cast<double>(epoch_) +
-         static_cast<double>(step_) / static_cast<double>(batches_.steps());
-}
-
-bool LocalTraining::over() const {
-  const TaskConfig& task = context_.task;
-  if (pace_ == Pace::kLockstep)
-    return epoch_ == task.epochs || (task.max_steps > 0 && steps_ == task.max_steps);
-  const auto all = task.epochs * static_cast<int64_t>(context_.data.splits.train.size());
-  return samples_ >= (task.max_steps > 0 ? std::min(all, task.max_steps * task.global_batch) : all);
-}
-
-double LocalTraining::rate() const {
-  return schedule_.rate(std::min(epoch(), static_cast<double>(context_.task.epochs)));
-}
+      started_s_(context.node.clock().now()) {}
 
 void LocalTraining::gather() {
   began_s_ = elapsed_s();
-  rate_ = rate();
-  const auto share = batches_.share(step_, context_.node.endpoint().rank());
-  batch_.step = static_cast<uint64_t>(steps_);
+  rate_ = sequence_.rate();
+  const auto share = batches_.share(progress_.step, context_.node.endpoint().rank());
+  batch_.step = static_cast<uint64_t>(steps());
   if (context_.node.clock().cost_only())
     batch_.samples.assign(share.begin(), share.end());
   else
@@ -67,11 +35,11 @@ void LocalTraining::gather() {
 }
 
 float LocalTraining::scale() const {
-  return static_cast<float>(context_.cluster.workers) / static_cast<float>(batches_.count(step_));
+  return static_cast<float>(context_.cluster.workers) / static_cast<float>(sequence_.count());
 }
 
 void LocalTraining::note_loss(double loss) {
-  if (!std::isfinite(loss)) throw diverged_at(static_cast<uint64_t>(steps_));
+  if (!std::isfinite(loss)) throw diverged_at(static_cast<uint64_t>(steps()));
   loss_ = batch_.size() == 0 ? 0 : loss / static_cast<double>(batch_.size());
 }
 
@@ -103,41 +71,26 @@ void LocalTraining::update() {
 }
 
 void LocalTraining::end_step(double staleness) {
-  ++steps_;
-  own_samples_ += static_cast<int64_t>(batch_.size());
+  const auto own = static_cast<int64_t>(batch_.size());
+  own_samples_ += own;
   // At a free pace the samples of the other workers are reported after the step.
-  samples_ +=
-      pace_ == Pace::kLockstep ? batches_.count(step_) : static_cast<int64_t>(batch_.size());
-  if (++step_ == batches_.steps()) {
-    ++epoch_;
-    step_ = 0;
-    if (pace_ == Pace::kFree || epoch_ < context_.task.epochs) begin_epoch();
-  }
+  sequence_.advance(pace_ == Pace::kLockstep ? sequence_.count() : own);
   context_.recorder.applied(
-      {.round = steps_, .staleness = staleness, .age_s = elapsed_s() - began_s_});
-  context_.recorder.step({.step = steps_,
-                          .time_s = elapsed_s(),
-                          .loss = loss_,
-                          .rate = rate_,
-                          .samples = samples_,
-                          .share = static_cast<int64_t>(batch_.size())});
+      {.round = steps(), .staleness = staleness, .age_s = elapsed_s() - began_s_});
+  context_.recorder.step(progress_.step_row(elapsed_s(), loss_, rate_, own));
 }
 
 bool LocalTraining::evaluate(std::span<const Rank> members) {
-  const double now = epoch();
-  next_evaluation_ = next_due(context_.task.eval_every, now);
+  progress_.begin_evaluation(context_.task);
   const Quality quality = evaluate_among(
       context_, members, context_.data.splits.validation,
       // At a free pace steps differ, but all evaluate together only once, at the end.
-      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? Tag::Step(0) : Tag::wrapped(steps_),
+      Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? Tag::Step(0) : Tag::wrapped(steps()),
           EvaluationPart::kValidation));
-  context_.recorder.evaluation({.step = steps_,
-                                .time_s = elapsed_s(),
-                                .epoch = now,
-                                .samples = samples_,
-                                .loss = quality.loss,
-                                .quality = quality.quality});
-  return context_.task.stop_at_target && reached(context_, quality.quality);
+  context_.recorder.evaluation(progress_.evaluation_row(elapsed_s(), quality));
+  progress_.end_evaluation(context_.task, context_.model.architecture().classification,
+                           quality.quality);
+  return progress_.ends_at_target(context_.task);
 }
 
 void refuse_deterministic(const TaskConfig& task, std::string_view strategy) {

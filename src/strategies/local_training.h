@@ -7,15 +7,11 @@
 // often than a slow one. Who has trained on how many samples travels with the strategy's messages.
 #pragma once
 
-#include "core/schema.h"
-#include "data/batches.h"
+#include "strategies/batch_sequence.h"
 #include "strategies/compute.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
-
-enum class Pace { kLockstep, kFree };
-constexpr auto words(Pace) { return WordList<2>{"sync", "async"}; }
 
 class LocalTraining {
  public:
@@ -38,24 +34,23 @@ class LocalTraining {
   // from the parameters; none when this worker alone changes them.
   void end_step(double staleness = 0);
 
-  int64_t steps() const { return steps_; }              // of this worker
-  int64_t own_samples() const { return own_samples_; }  // of this worker
+  int64_t steps() const { return progress_.whole_steps(); }  // of this worker
+  int64_t own_samples() const { return own_samples_; }       // of this worker
   // What all workers have trained on. Follows from the steps in lockstep; told at a free pace.
-  int64_t samples() const { return samples_; }
-  void set_samples(int64_t samples) { samples_ = samples; }
-  double epoch() const;  // with its fraction
-  bool over() const;     // the epochs or the steps of the task are done
+  int64_t samples() const { return progress_.samples; }
+  void set_samples(int64_t samples) { sequence_.set_samples(samples); }
+  double epoch() const { return progress_.epochs; }  // with its fraction
+  bool over() const { return sequence_.over(); }     // the epochs or the steps are done
   double elapsed_s() const { return context_.node.clock().now() - started_s_; }
 
   // True when quality is to be measured now.
-  bool due() const { return over() || epoch() + 1e-9 >= next_evaluation_; }
+  bool due() const { return over() || progress_.is_due(); }
   // Measures the model's parameters as they are and records it. Called by each of `members`; true
   // when training ends because the target is reached.
   bool evaluate(std::span<const Rank> members);
+  void pass_over() { progress_.begin_evaluation(context_.task); }  // somebody else measures
 
  private:
-  double rate() const;
-  void begin_epoch();
   void gather();
   float scale() const;
   void note_loss(double loss);
@@ -63,16 +58,15 @@ class LocalTraining {
   Context& context_;
   const Pace pace_;
   Batches batches_;
-  Schedule schedule_;
+  TrainingProgress progress_;
+  BatchSequence sequence_;
   Layout layout_;
   std::unique_ptr<Optimizer> optimizer_;
   const double started_s_;
   Batch batch_;
-  std::vector<uint64_t> keys_;    // that it touches
-  int64_t epoch_ = 0, step_ = 0;  // the next batch, of this worker
-  int64_t steps_ = 0, own_samples_ = 0, samples_ = 0;
+  std::vector<uint64_t> keys_;  // that it touches
+  int64_t own_samples_ = 0;
   double loss_ = 0, began_s_ = 0, rate_ = 0;
-  double next_evaluation_;
 };
 
 // Throws ConfigError when the task asks for deterministic = true: workers whose parameters differ

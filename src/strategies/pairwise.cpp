@@ -13,7 +13,6 @@
 namespace tutti {
 namespace {
 
-constexpr Rank kKeeper = 0;  // of the record
 // Of purpose kControl.
 enum class PairNews : uint64_t { kEnded, kMembers };
 constexpr Tag kRequest(Purpose::kParameters, 0, PairPart::kRequest);
@@ -26,9 +25,15 @@ constexpr int64_t kMostIncoming = 4;
 
 }  // namespace
 
-PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, double weight)
+Rank first_of(const std::vector<bool>& living) {
+  return static_cast<Rank>(std::find(living.begin(), living.end(), true) - living.begin());
+}
+
+PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, double weight,
+                                   Rank centre)
     : context_(context),
       me_(context.node.endpoint().rank()),
+      centre_(centre),
       count_(context.model.parameters().size()),
       served_(served),
       weight_(static_cast<float>(weight)),
@@ -71,9 +76,10 @@ int64_t PairwiseExchange::samples() const {
 }
 
 void PairwiseExchange::lose(Rank rank) {
-  if (rank == kKeeper)
-    throw FabricError(FabricError::Kind::kPeerLost, kKeeper,
-                      "lost rank 0, which keeps the record of the run");
+  if (rank == centre_)
+    throw FabricError(
+        FabricError::Kind::kPeerLost, rank,
+        fmt::format("lost rank {}, which holds the centre that all are pulled to", rank));
   if (living_[static_cast<size_t>(rank)])
     context_.log.warn(fmt::format("lost rank {}; going on without it", rank));
   living_[static_cast<size_t>(rank)] = false;  // for good, also if it comes back
@@ -89,8 +95,7 @@ void PairwiseExchange::request(Rank peer, std::span<const float> own) {
   write_facts(sent_.span());
   on_vectors(context_, 2, own.size(),
              [&] { std::copy(own.begin(), own.end(), values_of(sent_).begin()); });
-  requested_at_ = steps_;
-  requested_s_ = context_.node.clock().now();
+  requested_ = {.step = steps_, .time_s = context_.node.clock().now()};
   answer_ = context_.node.endpoint().receive(peer, kAnswer, answered_.span());
   request_ = context_.node.endpoint().send(peer, kRequest, sent_.span());
 }
@@ -148,9 +153,9 @@ void PairwiseExchange::take(const Completion& completion, std::span<float> own) 
     }
   });
   distance_ = std::sqrt(squares) / double{weight_};
-  context_.recorder.applied({.round = requested_at_,
-                             .staleness = static_cast<double>(steps_ - requested_at_),
-                             .age_s = context_.node.clock().now() - requested_s_});
+  context_.recorder.applied({.round = requested_.step,
+                             .staleness = static_cast<double>(steps_ - requested_.step),
+                             .age_s = context_.node.clock().now() - requested_.time_s});
 }
 
 std::pair<size_t, Completion> PairwiseExchange::wait_serving(std::vector<Handle>& awaited) {
@@ -179,18 +184,18 @@ void PairwiseExchange::finish(std::span<float> own) {
     if (completion.state == State::kTimedOut) require_done(context_.node, completion);
     take(completion, own);
   }
-  if (me_ == kKeeper)
-    finish_as_keeper();
-  else
-    finish_as_worker();
+  while (!leads())
+    if (follow_end(first_of(living_))) break;
+  if (leads()) lead_end();
   std::erase_if(context_.members, [&](Rank rank) { return !living_[static_cast<size_t>(rank)]; });
 }
 
-void PairwiseExchange::finish_as_keeper() {
+void PairwiseExchange::lead_end() {
   std::vector<std::vector<int64_t>> reports(living_.size(), facts_);
   std::vector<Handle> ended(living_.size());
   size_t open = 0;
-  for (size_t rank = 1; rank < living_.size(); ++rank) {
+  const auto first = static_cast<size_t>(me_) + 1;
+  for (size_t rank = first; rank < living_.size(); ++rank) {
     if (!living_[rank]) continue;
     ended[rank] = context_.node.endpoint().receive(static_cast<Rank>(rank), kEnded,
                                                    writable_bytes_of<int64_t>(reports[rank]));
@@ -214,7 +219,7 @@ void PairwiseExchange::finish_as_keeper() {
   }
   std::vector<std::byte> flags(living_.size());
   for (size_t rank = 0; rank < flags.size(); ++rank) flags[rank] = std::byte(living_[rank] ? 1 : 0);
-  for (size_t rank = 1; rank < living_.size(); ++rank) {
+  for (size_t rank = first; rank < living_.size(); ++rank) {
     if (!living_[rank]) continue;
     Handle handle = context_.node.endpoint().send(static_cast<Rank>(rank), kMembers, flags);
     // Who is lost from now on ends the run: what follows is agreed upon with all of them.
@@ -222,13 +227,20 @@ void PairwiseExchange::finish_as_keeper() {
   }
 }
 
-void PairwiseExchange::finish_as_worker() {
+// False: the leader is lost, and somebody else has become it.
+bool PairwiseExchange::follow_end(Rank leader) {
   std::vector<std::byte> flags(living_.size());
   std::vector<Handle> told(1);
-  told[0] = context_.node.endpoint().receive(kKeeper, kMembers, flags);
-  Handle ended = context_.node.endpoint().send(kKeeper, kEnded, bytes_of<int64_t>(facts_));
-  require_done(context_.node, wait_serving(told).second);
+  told[0] = context_.node.endpoint().receive(leader, kMembers, flags);
+  Handle ended = context_.node.endpoint().send(leader, kEnded, bytes_of<int64_t>(facts_));
+  const Completion completion = wait_serving(told).second;
+  if (completion.state == State::kPeerLost && completion.peer == leader) {
+    lose(leader);
+    return false;
+  }
+  require_done(context_.node, completion);
   for (size_t rank = 0; rank < living_.size(); ++rank) living_[rank] = flags[rank] != std::byte{0};
+  return true;
 }
 
 bool joined_from_the_start(Context& context) {

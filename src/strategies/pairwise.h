@@ -9,7 +9,8 @@
 //
 // Messages also carry on how many samples each worker has trained, as far as their sender knows: so
 // all learn of the end of training without anybody counting for them. The end itself is agreed with
-// rank 0, which keeps the record: a worker that is lost is left out, without rank 0 there is none.
+// the first of those that are left: a worker that is lost is left out, whichever it is, unless the
+// strategy cannot do without it.
 #pragma once
 
 #include <deque>
@@ -23,10 +24,14 @@ namespace tutti {
 // gossip makes, or the centre that elastic averaging hands on.
 enum class PairPart : uint64_t { kRequest = 0, kAnswer = 1, kMean, kCentre };
 
+Rank first_of(const std::vector<bool>& living);
+
 class PairwiseExchange {
  public:
-  // `served` are the values that requests from peers move; empty: this node gets none.
-  PairwiseExchange(Context& context, std::span<float> served, double weight);
+  // `served` are the values that requests from peers move; empty: this node gets none. Without
+  // rank `centre`, which alone has what all are pulled to, the run ends.
+  PairwiseExchange(Context& context, std::span<float> served, double weight,
+                   Rank centre = kAnyRank);
 
   bool idle() const { return !answer_.pending() && !request_.pending(); }
   // Sends `own` to `peer`, which must be among the living. Only while idle.
@@ -37,10 +42,12 @@ class PairwiseExchange {
   void accept(std::span<float> own);
 
   const std::vector<bool>& living() const { return living_; }
+  // The first of the living: it measures for all, and agrees with them on the end.
+  bool leads() const { return first_of(living_) == me_; }
   // What is known of the progress of all.
   void set_own_samples(int64_t samples);
   int64_t samples() const;
-  void stop() { facts()[0] = 1; }
+  void stop() { facts_[0] = 1; }
   bool stopped() const { return facts_.front() != 0; }
   // Steps of this node so far: what the staleness of an answer is counted in.
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -59,7 +66,11 @@ class PairwiseExchange {
     Handle handle;  // after the message: cancelled before it goes
   };
 
-  std::span<int64_t> facts() { return facts_; }
+  struct Requested {  // when the last request was sent
+    int64_t step = 0;
+    double time_s = 0;
+  };
+
   size_t facts_bytes() const { return facts_.size() * sizeof(int64_t); }
   size_t message_bytes() const { return facts_bytes() + count_ * sizeof(float); }
   std::span<float> values_of(Buffer<std::byte>& message);
@@ -71,18 +82,19 @@ class PairwiseExchange {
   void lose(Rank rank);
   // Blocks until one of `awaited` has ended, serving requests meanwhile.
   std::pair<size_t, Completion> wait_serving(std::vector<Handle>& awaited);
-  void finish_as_keeper();
-  void finish_as_worker();
+  void lead_end();
+  bool follow_end(Rank leader);
 
   Context& context_;
-  const Rank me_;
+  const Rank me_, centre_;
   const size_t count_;
   std::span<float> served_;
   float weight_;
   std::vector<int64_t> facts_;  // whether to stop, and the samples of each worker
   std::vector<bool> living_;
-  int64_t steps_ = 0, requested_at_ = 0;
-  double requested_s_ = 0, distance_ = 0;
+  int64_t steps_ = 0;
+  Requested requested_;
+  double distance_ = 0;
   Buffer<std::byte> sent_, answered_;
   std::deque<Letter> incoming_;
   std::deque<Letter> answers_;  // under way

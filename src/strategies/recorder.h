@@ -77,7 +77,12 @@ class Recorder {
     if (on_step_) on_step_(row);
   }
   void evaluation(const EvaluationRow& row) {
-    evaluations_.push_back(row);
+    keep(row);
+    tell(row);
+  }
+  // The two halves of it: so that who keeps books for others too says only what is new.
+  void keep(const EvaluationRow& row) { evaluations_.push_back(row); }
+  void tell(const EvaluationRow& row) const {
     if (on_evaluation_) on_evaluation_(row);
   }
   // Counts samples whose gradient this node has computed. When several nodes compute it together,

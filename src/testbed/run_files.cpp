@@ -79,10 +79,14 @@ RunFiles read_plain(const std::string& folder) {
     const RecordedTime& time = run.record.time;
     if (run.record.obtained == "measured" && !time.series_count_data)
       for (double& time_s : run.series.time_s) time_s += time.data_s;
-    // Rank 0 wrote the series; workers at a pace of their own need not have taken as many steps.
+    // Rank 0 or a server wrote the series; workers at a pace of their own need not have taken as
+    // many steps.
     size_t steps = 0;
     for (const RecordedNode& node : run.record.nodes)
-      if (node.rank == 0) steps = static_cast<size_t>(*node.steps);
+      if (node.rank == 0) {
+        const auto own = static_cast<uint64_t>(*node.steps);
+        steps = std::min(own, run.record.steps.value_or(own));
+      }
     if (run.record.status == "done" && run.series.step.size() < steps)
       run.missing = fmt::format("{}/series.csv: has {} rows for {} steps; the others are missing",
                                 folder, run.series.step.size(), steps);

@@ -157,7 +157,8 @@ TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
   record.metric = "accuracy";
   record.chance = 0.1;
   record.nodes = {example(0)};
-  record.nodes[0].evaluations.back().quality = 0.12;
+  record.evaluations = record.nodes[0].evaluations;
+  record.evaluations.back().quality = 0.12;
   judge_quality(record, job);
   EXPECT_EQ(record.status, "collapsed");
   EXPECT_EQ(record.exit_code, 0);
@@ -180,6 +181,7 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   record.joules = 12;
   record.energy_method = "estimated";
   record.nodes = {example(0), example(1)};
+  record.evaluations = record.nodes[0].evaluations;
   const json wall = to_json(record, job);
   EXPECT_EQ(wall["schema"], kRunSchema);
   EXPECT_EQ(wall["quality"]["best"], 0.9);
@@ -237,8 +239,9 @@ TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
   RunRecord record;
   record.status = "done";
   record.nodes = {example(0)};
+  record.evaluations = record.nodes[0].evaluations;
   EXPECT_NE(summary(record, job).find("target    0.95 not reached"), std::string::npos);
-  record.nodes.front().evaluations.clear();
+  record.evaluations.clear();
   EXPECT_EQ(summary(record, job).find("target"), std::string::npos);
 }
 
@@ -250,13 +253,14 @@ TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
   record.metric = "accuracy";
   record.chance = 0.5;
   record.nodes = {example(0)};
-  const double last = record.nodes.front().evaluations.back().quality;
+  record.evaluations = record.nodes[0].evaluations;
+  const double last = record.evaluations.back().quality;
   const auto says = [&](const std::string& text) {
     return summary(record, job).find(text) != std::string::npos;
   };
   record.validation_samples = 10000;
   EXPECT_FALSE(says("chance")) << last;
-  record.nodes.front().evaluations.back().quality = 0.508;
+  record.evaluations.back().quality = 0.508;
   EXPECT_TRUE(
       says("chance    accuracy 0.5080 is no better than guessing (0.5000); try another "
            "optimizer.lr, lower or higher than 0.25"));
@@ -277,6 +281,7 @@ TEST(RunRecord, LowerIsBetterForErrors) {
   record.metric = "mse";
   record.higher_is_better = false;
   record.nodes = {example(0)};
+  record.evaluations = record.nodes[0].evaluations;
   const json result = to_json(record, job);
   EXPECT_EQ(result["quality"]["best"], 0.6);
   EXPECT_EQ(result["time"]["to_target_s"], 1.5);

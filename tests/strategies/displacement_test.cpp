@@ -16,10 +16,10 @@ struct Trained {
   RunRecord record;
   std::vector<double> moved;  // weight and bias, in steps of whole batches
   double steps() const {
-    return static_cast<double>(record.nodes.front().evaluations.back().step);
+    return static_cast<double>(record.evaluations.back().step);
   }
   double samples() const {
-    return static_cast<double>(record.nodes.front().evaluations.back().samples);
+    return static_cast<double>(record.evaluations.back().samples);
   }
 };
 

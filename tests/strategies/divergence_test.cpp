@@ -106,8 +106,8 @@ TEST(Quality, IsUnknownWithoutSamples) {
   write_rows(path, 40, -1);
   const RunRecord record = run(regression(path) + workers_on("process", 1));
   ASSERT_EQ(record.status, "done") << record.error;
-  ASSERT_FALSE(record.nodes.front().evaluations.empty());
-  for (const EvaluationRow& row : record.nodes.front().evaluations) {
+  ASSERT_FALSE(record.evaluations.empty());
+  for (const EvaluationRow& row : record.evaluations) {
     EXPECT_TRUE(std::isnan(row.quality));
     EXPECT_TRUE(std::isnan(row.loss));
   }

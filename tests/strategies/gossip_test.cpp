@@ -162,7 +162,7 @@ TEST(Gossip, RecordsDistanceOverTimeAndTheGap) {
   const auto& points = extra.series.at("consensus_distance").points;
   ASSERT_EQ(points.size(), 6u);
   for (const auto& [step, value] : points) EXPECT_GT(value, 0);
-  EXPECT_EQ(record.nodes[0].evaluations.size(), 6u);
+  EXPECT_EQ(record.evaluations.size(), 6u);
 }
 
 TEST(Gossip, WorksWithCostsAlone) {
@@ -200,9 +200,9 @@ TEST(AsyncGossip, EndsWithTheSameParametersEverywhereAndAboutAllSamples) {
         EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
       const Job job = load_job("", settings);
       const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-      EXPECT_GE(record.nodes[0].evaluations.back().samples,
+      EXPECT_GE(record.evaluations.back().samples,
                 static_cast<int64_t>(5 * data.splits.train.size()));
-      EXPECT_GT(record.nodes[0].evaluations.back().quality, 0.9);
+      EXPECT_GT(record.evaluations.back().quality, 0.9);
     }
 }
 
@@ -240,7 +240,7 @@ TEST(AsyncGossip, StopsEverywhereWhenTheTargetIsReached) {
                                      "task.epochs=200", "task.eval_every=0.5", "task.target=0.9",
                                      "task.stop_at_target=true"});
   ASSERT_EQ(record.status, "done") << record.error;
-  EXPECT_LT(record.nodes[0].evaluations.back().epoch, 100);
+  EXPECT_LT(record.evaluations.back().epoch, 100);
 }
 
 }  // namespace

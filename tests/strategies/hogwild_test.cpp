@@ -40,7 +40,7 @@ TEST(Hogwild, LearnsTogetherAndEndsAlike) {
       EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
     const Job job = load_job("", settings);
     const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
-    EXPECT_GE(record.nodes[0].evaluations.back().samples,
+    EXPECT_GE(record.evaluations.back().samples,
               static_cast<int64_t>(10 * data.splits.train.size()));
     EXPECT_EQ(record.nodes[0].freshness.count, record.nodes[0].steps);
   }
@@ -73,7 +73,7 @@ TEST(Hogwild, LearnsOnSharedRows) {
       run(ratings_task() + hogwild(3) +
           Settings{"task.epochs=12", "optimizer.kind=adagrad", "optimizer.lr=0.2"});
   ASSERT_EQ(record.status, "done") << record.error;
-  const auto& rows = record.nodes[0].evaluations;
+  const auto& rows = record.evaluations;
   ASSERT_GE(rows.size(), 2u);
   EXPECT_LT(rows.back().quality, 0.25);  // the variance of the ratings is about 0.43
   for (const NodeReport& node : record.nodes)
@@ -85,7 +85,7 @@ TEST(Hogwild, StopsEverywhereAtTheTarget) {
                                Settings{"task.epochs=2000", "task.eval_every=0.5",
                                         "task.target=0.9", "task.stop_at_target=true"});
   ASSERT_EQ(record.status, "done") << record.error;
-  EXPECT_LT(record.nodes[0].evaluations.back().epoch, 1000);
+  EXPECT_LT(record.evaluations.back().epoch, 1000);
 }
 
 TEST(Hogwild, IsRefusedWithoutSharedMemory) {

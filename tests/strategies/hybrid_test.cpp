@@ -59,8 +59,8 @@ TEST(Hybrid, LearnsAsSoloDoes) {
   for (const char* fabric : {"process", "virtual"}) {
     const RunRecord eight = run(deep_task() + hybrid("2", "2", "2", 8, fabric));
     ASSERT_EQ(eight.status, "done") << eight.error;
-    ASSERT_EQ(eight.nodes[0].evaluations.size(), alone.nodes[0].evaluations.size());
-    EXPECT_NEAR(eight.nodes[0].evaluations.back().loss, alone.nodes[0].evaluations.back().loss,
+    ASSERT_EQ(eight.evaluations.size(), alone.evaluations.size());
+    EXPECT_NEAR(eight.evaluations.back().loss, alone.evaluations.back().loss,
                 1e-4);
     EXPECT_NEAR(eight.nodes[0].test_quality, alone.nodes[0].test_quality, 1.5 / 48);
     EXPECT_EQ(eight.nodes[7].steps, alone.nodes[0].steps);

@@ -56,7 +56,7 @@ TEST(Rhythm, PeriodsShorterThanAStep) {
   const RunRecord record =
       run(logistic_task() +
           Settings{"cluster.fabric=virtual", "task.max_steps=4", "task.eval_every=1e-300"});
-  EXPECT_EQ(record.nodes.front().evaluations.size(), 4u);
+  EXPECT_EQ(record.evaluations.size(), 4u);
 }
 
 // Measuring takes time, also where nothing is computed: a forward pass over the validation samples.
@@ -68,7 +68,7 @@ TEST(Rhythm, EvaluationsCountInVirtualTime) {
   const auto compute_s = [&](const char* every, size_t evaluations) {
     const RunRecord record = run(job + Settings{std::string("task.eval_every=") + every});
     EXPECT_EQ(record.status, "done") << record.error;
-    EXPECT_EQ(record.nodes.front().evaluations.size(), evaluations);
+    EXPECT_EQ(record.evaluations.size(), evaluations);
     return record.nodes.front().compute_s;
   };
   const Job loaded = load_job("", job);

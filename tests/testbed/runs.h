@@ -53,8 +53,9 @@ inline std::string make_run(const std::string& folder, const MadeRun& made) {
     if (rank == 0) node.test_quality = made.test_quality;
     for (size_t i = 0; rank == 0 && i < made.qualities.size(); ++i) {
       const auto step = static_cast<int64_t>(10 * (i + 1));
-      node.evaluations.push_back({step, made.step_s * static_cast<double>(step),
-                                  static_cast<double>(i + 1), 100 * step, 0.5, made.qualities[i]});
+      const auto seconds = made.step_s * static_cast<double>(step);
+      record.evaluations.push_back(
+          {step, seconds, static_cast<double>(i + 1), 100 * step, 0.5, made.qualities[i]});
     }
     record.nodes.push_back(node);
   }

@@ -27,7 +27,7 @@ class FederatedAveraging : public Strategy {
             .computation = "local steps of some clients"};
   }
 
-  // Workers come first: rank 0 records what is measured.
+  // The server keeps the record: it deals the work and measures, and without it there is no run.
   Plan plan(const PlanInput& input) const override {
     Plan plan = begin_plan(input, taxonomy(), {.roles = workers_and(input.cluster, kServer)});
     fed::validate(config_, input.task, input.cluster);
@@ -48,9 +48,9 @@ class FederatedAveraging : public Strategy {
     // The server sends its parameters to every client that it asks.
     NodePlan& server = plan.nodes.back();
     set_no_model(server);  // it starts from the initial values of all parameters
-    set_traffic(server, {.bytes_sent = asked * (vectors * vector + sizeof(fed::Order)) +
-                                       workers * sizeof(fed::Order),
-                         .messages = asked * (1 + vectors) + workers});
+    set_traffic(server, {.bytes_sent = asked * (vectors * vector + sizeof(fed::Order)),
+                         .messages = asked * (1 + vectors)});
+    plan.recorder = static_cast<Rank>(plan.workers);
     // It holds two versions of the parameters, the sum of the updates, and updates that arrive.
     // With SCAFFOLD it also holds the control variates of all clients.
     server.memory_bytes =

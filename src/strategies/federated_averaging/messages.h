@@ -11,13 +11,9 @@
 #include <string>
 
 #include "fabric/tag.h"
-#include "strategies/parameter_server/messages.h"
-#include "strategies/recorder.h"
+#include "strategies/evaluation_share.h"
 
 namespace tutti::federated_averaging {
-
-using parameter_server::EvaluationShare;
-using parameter_server::EvaluationTask;
 
 inline constexpr uint32_t kMagic = 0x31444654;  // "TFD1"
 
@@ -25,8 +21,6 @@ struct Order {
   enum Kind : uint32_t {
     kTrain = 1,  // as `client`; parameters follow
     kEvaluate,   // `task`; parameters follow
-    kRound,      // a round is complete: `step`, to record
-    kMeasured,   // quality was measured: `evaluation`, to record
     kFinish,     // the final parameters follow
     kDiverged,   // some client's loss is not a number any more
     kRefused,    // the last report made no sense
@@ -40,8 +34,6 @@ struct Order {
   int64_t steps_before = 0;  // that this client has taken in earlier rounds
   double rate = 0;           // train: learning rate
   EvaluationTask task;
-  StepRow step;
-  EvaluationRow evaluation;
 };
 
 struct Report {

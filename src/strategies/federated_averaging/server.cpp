@@ -10,12 +10,12 @@
 #include "strategies/compute.h"
 #include "strategies/federated_averaging/client_training.h"
 #include "strategies/federated_averaging/server_optimizer.h"
+#include "strategies/federated_averaging/split_record.h"
 #include "strategies/parameter_layout.h"
 
 namespace tutti::federated_averaging {
 namespace {
 
-constexpr double kRounding = 1e-9;
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
 // With nobody online in so many rounds nobody ever will be.
 constexpr int64_t kMostEmptyRounds = 1'000'000;
@@ -42,7 +42,7 @@ Server::Server(Context& context, const Config& config)
           },
           context.model.architecture().statistics()),
       workers_(context, parameters_->size(), aggregation_, *this),
-      next_evaluation_(context.task.eval_every),
+      progress_(context.task),
       started_s_(node_.clock().now()) {
   // Rounds count as steps. They may turn out shorter than this if clients drop out.
   if (context.task.max_steps > 0)
@@ -50,6 +50,7 @@ Server::Server(Context& context, const Config& config)
         static_cast<double>(context.task.max_steps) *
         samples_in_round(config, context.task, context.cluster, context.data.splits.train.size()) /
         static_cast<double>(context.data.splits.train.size()));
+  record_split(context_, split_);
   const bool arithmetic = !node_.clock().cost_only();
   if (has_controls(config))
     controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
@@ -74,7 +75,7 @@ void Server::run() {
   try {
     while (!over() && !diverged_) {
       play_round();
-      if (!diverged_ && (over() || epoch() + kRounding >= next_evaluation_)) measure();
+      if (!diverged_ && (over() || progress_.is_due())) measure();
     }
   } catch (const DivergedError& error) {  // everybody is to hear of it
     context_.log.warn(error.what());
@@ -84,14 +85,17 @@ void Server::run() {
   finish_all();
 }
 
-double Server::epoch() const {
-  return static_cast<double>(samples_) / static_cast<double>(context_.data.splits.train.size());
+void Server::count_samples(int64_t samples) {
+  progress_.samples += samples;
+  progress_.epochs = static_cast<double>(progress_.samples) /
+                     static_cast<double>(context_.data.splits.train.size());
 }
 
 bool Server::over() const {
   const TaskConfig& task = context_.task;
   const auto all = task.epochs * static_cast<int64_t>(context_.data.splits.train.size());
-  return reached_ || samples_ >= all || (task.max_steps > 0 && rounds_ >= task.max_steps);
+  return progress_.ends_at_target(task) || progress_.samples >= all ||
+         (task.max_steps > 0 && progress_.whole_steps() >= task.max_steps);
 }
 
 Round Server::draw_round() {
@@ -120,7 +124,7 @@ Round Server::draw_round() {
 void Server::play_round() {
   Round round = draw_round();
   round_ = &round;
-  rate_ = schedule_.rate(std::min(epoch(), static_cast<double>(context_.task.epochs)));
+  rate_ = schedule_.rate(std::min(progress_.epochs, static_cast<double>(context_.task.epochs)));
   loss_sum_ = loss_samples_ = 0;
   aggregation_.begin(round.size());
   while (!round.over(now_s()) && !diverged_) {
@@ -169,16 +173,9 @@ void Server::close(Round& round) {
     update();
   else
     context_.recorder.count("rounds_failed");
-  ++rounds_;
-  Order told;
-  told.kind = Order::kRound;
-  told.step = {.step = rounds_,
-               .time_s = elapsed_s(),
-               .loss = loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0,
-               .rate = rate_,
-               .samples = samples_};
-  context_.recorder.step(told.step);
-  workers_.tell_all(told);
+  ++progress_.steps;
+  context_.recorder.step(progress_.step_row(
+      elapsed_s(), loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0, rate_));
 }
 
 void Server::update() {
@@ -200,12 +197,13 @@ void Server::update() {
 }
 
 void Server::measure() {
-  next_evaluation_ = next_due(context_.task.eval_every, epoch());
+  progress_.begin_evaluation(context_.task);
   const size_t samples = context_.data.splits.validation.size();
-  evaluator_.begin(samples, workers_.count_present(), true,
-                   {.step = rounds_, .epoch = epoch(), .samples = samples_});
-  std::optional<EvaluationSums> sums;
-  while (!(sums = evaluator_.complete())) {
+  evaluator_.begin(samples, workers_.count_present(), true, progress_.evaluation_row(0, {}));
+  const bool classification = context_.model.architecture().classification;
+  const bool cost_only = node_.clock().cost_only();
+  std::optional<EvaluationRow> row;
+  while (!(row = evaluator_.finish(elapsed_s(), classification, cost_only))) {
     for (const Rank rank : workers_.idle()) {
       const auto task = evaluator_.take(rank, true);
       if (!task) break;
@@ -216,16 +214,8 @@ void Server::measure() {
     }
     workers_.wait_for_news(kNever_s);
   }
-  const Quality quality = quality_of(context_, *sums, samples);
-  Order told;
-  told.kind = Order::kMeasured;
-  told.evaluation = evaluator_.row();
-  told.evaluation.time_s = elapsed_s();
-  told.evaluation.loss = quality.loss;
-  told.evaluation.quality = quality.quality;
-  context_.recorder.evaluation(told.evaluation);
-  workers_.tell_all(told);
-  reached_ = reached(context_, quality.quality) && context_.task.stop_at_target;
+  context_.recorder.evaluation(*row);
+  progress_.end_evaluation(context_.task, classification, row->quality);
 }
 
 void Server::finish_all() {
@@ -259,7 +249,7 @@ void Server::charge_sum(size_t updates) {
 }
 
 void Server::on_update(const Workforce::Work& work, const Report& report, size_t slot) {
-  samples_ += report.samples;
+  count_samples(report.samples);
   if (!work.place) return aggregation_.give_back(slot);  // too late
   const auto samples = static_cast<int64_t>(split_.of(static_cast<size_t>(report.client)).size());
   {
@@ -270,12 +260,12 @@ void Server::on_update(const Workforce::Work& work, const Report& report, size_t
   loss_sum_ += report.loss * static_cast<double>(report.samples);
   loss_samples_ += static_cast<double>(report.samples);
   context_.recorder.applied(
-      {.round = rounds_ + 1, .staleness = 0, .age_s = now_s() - work.ordered_s});
+      {.round = progress_.whole_steps() + 1, .staleness = 0, .age_s = now_s() - work.ordered_s});
   round_->answered();
 }
 
 void Server::on_dropped(const Workforce::Work& work, const Report& report) {
-  samples_ += report.samples;
+  count_samples(report.samples);
   context_.recorder.count("clients_dropped");
   if (!work.place) return;
   aggregation_.leave_out(*work.place);

@@ -15,8 +15,9 @@
 #include "strategies/federated_averaging/round.h"
 #include "strategies/federated_averaging/sampling.h"
 #include "strategies/federated_averaging/workforce.h"
-#include "strategies/parameter_server/evaluator.h"
+#include "strategies/shared_evaluation.h"
 #include "strategies/strategy.h"
+#include "strategies/training_progress.h"
 
 namespace tutti::federated_averaging {
 
@@ -55,7 +56,7 @@ class Server : private Workforce::Listener {
   void charge_sum(size_t updates);
   double now_s() const { return node_.clock().now(); }
   double elapsed_s() const { return now_s() - started_s_; }
-  double epoch() const;
+  void count_samples(int64_t samples);
 
   Context& context_;
   Node& node_;
@@ -68,16 +69,15 @@ class Server : private Workforce::Listener {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<ControlVariates> controls_;  // scaffold
   Aggregation aggregation_;
-  parameter_server::Evaluator evaluator_;
+  Evaluator evaluator_;
   Workforce workers_;
   Round* round_ = nullptr;                  // under way
   int64_t number_ = -1;                     // of the last round that was drawn
-  int64_t rounds_ = 0;                      // that are complete
-  int64_t samples_ = 0;                     // that clients have trained on
+  TrainingProgress progress_;               // its steps are rounds that are complete
   double loss_sum_ = 0, loss_samples_ = 0;  // of the answers of this round
   double rate_ = 0;                         // of this round
-  double next_evaluation_, started_s_;
-  bool reached_ = false, diverged_ = false;
+  double started_s_;
+  bool diverged_ = false;
 };
 
 }  // namespace tutti::federated_averaging

@@ -6,8 +6,7 @@
 #include "fabric/exchange.h"
 #include "strategies/averaging.h"
 #include "strategies/compute.h"
-#include "strategies/federated_averaging/split_record.h"
-#include "strategies/parameter_server/evaluator.h"
+#include "strategies/shared_evaluation.h"
 
 namespace tutti::federated_averaging {
 
@@ -23,9 +22,8 @@ Worker::Worker(Context& context, const Config& config)
       start_(context.model.parameters().size()),
       difference_(start_.size()),
       correction_(scaffold_ ? start_.size() : 0),
-      control_(correction_.size()) {
-  if (node_.endpoint().rank() == 0) record_split(context, split_);
-}
+      control_(correction_.size()),
+      started_s_(node_.clock().now()) {}
 
 void Worker::run() {
   report({});
@@ -37,12 +35,6 @@ void Worker::run() {
         break;
       case Order::kEvaluate:
         evaluate(order);
-        break;
-      case Order::kRound:
-        context_.recorder.step(order.step);
-        break;
-      case Order::kMeasured:
-        context_.recorder.evaluation(order.evaluation);
         break;
       case Order::kFinish: {
         receive_parameters(context_.model.parameters(), {});
@@ -123,6 +115,12 @@ void Worker::train(const Order& order) {
   answer.loss = result.loss;
   report(answer);
   if (result.completed) send_update(result, order.rate);
+  // What it does for a client is a step of this worker; those of the run are rounds.
+  context_.recorder.step({.step = ++clients_,
+                          .time_s = node_.clock().now() - started_s_,
+                          .loss = result.loss,
+                          .rate = order.rate,
+                          .samples = context_.recorder.own_samples()});
 }
 
 void Worker::send_update(const ClientTraining::Result& result, double rate) {
@@ -158,7 +156,7 @@ void Worker::evaluate(const Order& order) {
                                               order.task.begin, order.task.end, 1);
   Report answer;
   answer.kind = Report::kEvaluated;
-  answer.share = parameter_server::share_of(order.task, sums);
+  answer.share = share_of(order.task, sums);
   report(answer);
 }
 

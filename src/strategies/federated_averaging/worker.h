@@ -32,6 +32,8 @@ class Worker {
   Buffer<float> start_;    // the server's parameters
   Buffer<float> difference_;
   Buffer<float> correction_, control_;  // SCAFFOLD
+  double started_s_;
+  int64_t clients_ = 0;  // that it has trained for, one in each round
 };
 
 }  // namespace tutti::federated_averaging

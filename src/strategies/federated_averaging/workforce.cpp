@@ -209,12 +209,6 @@ void Workforce::order(Rank to, Order order, const Parameters& parameters, Buffer
           node_.endpoint().send(to, parameters_tag(order.sequence, part), bytes_of(parts[part])));
 }
 
-void Workforce::tell_all(const Order& told) {
-  for (size_t i = 0; i < workers_.size(); ++i)
-    if (workers_[i].state == kIdle || workers_[i].state == kBusy)
-      order(static_cast<Rank>(i), told);
-}
-
 void Workforce::expel(Rank rank, const std::string& why) {
   context_.log.warn(fmt::format("rank {} is refused: {}", rank, why));
   context_.recorder.count("workers_refused");

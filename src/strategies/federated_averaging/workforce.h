@@ -49,7 +49,6 @@ class Workforce {
 
   // With parameters it is an order that keeps the worker busy, otherwise only news.
   void order(Rank to, Order order, const Parameters& parameters = {}, Buffer<float> more = {});
-  void tell_all(const Order& told);
   void assign(Rank rank, size_t place) { worker(rank).work.place = place; }
   void end_round();  // who is late works for nothing
 

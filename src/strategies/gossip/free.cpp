@@ -1,7 +1,7 @@
 // Asynchronous gossip: each worker averages with one neighbour at a time and waits for nobody.
 //
-// While it goes on nobody knows the mean, so quality is that of rank 0's own parameters, measured
-// by rank 0 alone; at the end it is that of the mean of all.
+// While it goes on nobody knows the mean, so quality is that of the parameters of one worker, the
+// first that is left, measured by itself alone; at the end it is that of the mean of all.
 #include "core/random.h"
 #include "strategies/averaging.h"
 #include "strategies/gossip/gossip.h"
@@ -36,8 +36,7 @@ class FreeGossip {
       if (asked && exchange_.idle())
         context_.recorder.measure("pair_distance", training_.steps(), exchange_.pair_distance());
       training_.set_samples(exchange_.samples());
-      if (me_ == 0 && training_.due() && !training_.over())
-        if (training_.evaluate(std::span(&me_, 1))) exchange_.stop();
+      if (training_.due() && !training_.over()) measure();
     }
     exchange_.finish(parameters);
     training_.set_samples(exchange_.samples());
@@ -47,6 +46,11 @@ class FreeGossip {
   }
 
  private:
+  void measure() {
+    if (!exchange_.leads()) return training_.pass_over();
+    if (training_.evaluate(std::span(&me_, 1))) exchange_.stop();
+  }
+
   void ask_neighbour() {
     const auto step = static_cast<uint64_t>(training_.steps());
     const auto me = static_cast<size_t>(me_);

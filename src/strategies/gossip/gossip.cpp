@@ -49,22 +49,29 @@ class Gossip : public Strategy {
         config_.exchange == GossipExchange::kGradients)
       plan.equivalence = synchronous_class(input.task);
     set_workers(plan, input, step_cost(input));
-    for (size_t rank = 1; rank < plan.nodes.size(); ++rank)
-      plan.nodes[rank].may_be_lost = !in_lockstep();
+    if (in_lockstep()) return plan;
+    for (NodePlan& node : plan.nodes) node.may_be_lost = true;
+    plan.reasons.emplace_back(
+        "any worker may be lost, also the one that keeps the record: the next one goes on with it");
     return plan;
   }
 
   NodeResult run(Context& context) const override {
-    if (context.node.endpoint().rank() == 0)
-      context.recorder.figure(
-          "spectral_gap",
-          spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+    const Rank me = context.node.endpoint().rank();
+    if (me == 0) note_graph(context);
     in_lockstep() ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
+    if (me > 0 && !context.members.empty() && me == context.members.front()) note_graph(context);
     return {context.members};
   }
 
  private:
   bool in_lockstep() const { return config_.mode == Pace::kLockstep; }
+
+  void note_graph(Context& context) const {
+    context.recorder.figure(
+        "spectral_gap",
+        spectral_gap(graph(config_.graph), static_cast<size_t>(context.cluster.workers)));
+  }
 
   void validate(const TaskConfig& task, const ClusterConfig& cluster) const {
     refuse_deterministic(task, "gossip");

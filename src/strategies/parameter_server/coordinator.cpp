@@ -13,13 +13,13 @@ Coordinator::Coordinator(const StateSettings& settings, const Consistency& consi
       dealer_(timetable, settings.workers, settings.config.pull_every,
               settings.task.partition != Partition::kGlobal),
       started_s_(settings.started_s),
-      next_evaluation_(settings.task.eval_every) {}
+      progress_(settings.task) {}
 
 void Coordinator::applied(int worker, const Request& push) {
   if (!consistency_.lockstep()) dealer_.accept(worker, push.hand, push.steps);
-  samples_ += push.samples;
-  steps_ += static_cast<double>(push.steps) / push.hand.parts;
-  progress_ += timetable_.progress(push.hand, push.steps);
+  progress_.samples += push.samples;
+  progress_.steps += static_cast<double>(push.steps) / push.hand.parts;
+  progress_.epochs += timetable_.progress(push.hand, push.steps);
 }
 
 void Coordinator::dropped(int worker, const Request& push) {
@@ -27,7 +27,6 @@ void Coordinator::dropped(int worker, const Request& push) {
 }
 
 bool Coordinator::updated(Turn& turn, int64_t version, const std::vector<int>& present) {
-  constexpr double kRounding = 1e-9;
   version_ = version;
   const bool lockstep = consistency_.lockstep();
   if (lockstep) finished_ = !dealer_.deal_round(present);
@@ -36,8 +35,8 @@ bool Coordinator::updated(Turn& turn, int64_t version, const std::vector<int>& p
   // steps.
   const int64_t most = settings_.task.max_steps;
   if (!lockstep && consistency_.collects() && most > 0 && version >= most) finished_ = true;
-  if (progress_ + kRounding < next_evaluation_ || evaluator_.active()) return false;
-  next_evaluation_ = next_due(settings_.task.eval_every, progress_);
+  if (!progress_.is_due() || evaluator_.active()) return false;
+  progress_.begin_evaluation(settings_.task);
   begin_evaluation(turn, lockstep, present.size());
   return evaluator_.active() && !lockstep;
 }
@@ -46,12 +45,13 @@ bool Coordinator::updated(Turn& turn, int64_t version, const std::vector<int>& p
 // missing.
 int64_t Coordinator::step(int64_t version) const {
   const bool one_batch = consistency_.collects() && settings_.config.pull_every == 1;
-  return one_batch ? version : int64_t{std::lround(steps_)};
+  return one_batch ? version : progress_.whole_steps();
 }
 
 void Coordinator::begin_evaluation(Turn& turn, bool blocking, size_t workers) {
-  evaluator_.begin(settings_.validation, workers, blocking,
-                   {.step = step(version_), .epoch = progress_, .samples = samples_});
+  EvaluationRow row = progress_.evaluation_row(0, {});
+  row.step = step(version_);
+  evaluator_.begin(settings_.validation, workers, blocking, row);
   measured_version_ = version_;
   finish_evaluation(turn);
 }
@@ -63,20 +63,12 @@ bool Coordinator::evaluated(Turn& turn, int worker, const EvaluationShare& share
 }
 
 void Coordinator::finish_evaluation(Turn& turn) {
-  const std::optional<EvaluationSums> sums = evaluator_.complete();
-  if (!sums) return;
-  const bool classification = settings_.classification;
-  const Quality quality = settings_.cost_only
-                              ? Quality{NAN, NAN}  // it took time, but measured nothing
-                              : quality_of(*sums, settings_.validation, classification);
-  EvaluationRow row = evaluator_.row();
-  row.time_s = turn.input.now_s - started_s_;
-  row.loss = quality.loss;
-  row.quality = quality.quality;
-  rows_.push_back(row);
-  turn.put(output::Measured{row});
-  if (reached(settings_.task, classification, quality.quality) && settings_.task.stop_at_target)
-    finished_ = true;
+  const std::optional<EvaluationRow> row = evaluator_.finish(
+      turn.input.now_s - started_s_, settings_.classification, settings_.cost_only);
+  if (!row) return;
+  turn.put(output::Measured{*row});
+  progress_.end_evaluation(settings_.task, settings_.classification, row->quality);
+  if (progress_.ends_at_target(settings_.task)) finished_ = true;
 }
 
 void Coordinator::lose(int worker) {
@@ -112,18 +104,14 @@ bool Coordinator::direct(Turn& turn, int worker, bool final, bool newcomer,
     reply.kind = Reply::kFinish;
   else if (!next_hand(worker, reply))
     return false;
-  if (worker == 0 && !rows_.empty()) {
-    reply.row = rows_.front();
-    reply.has_row = 1;
-    rows_.pop_front();
-    if (reply.kind == Reply::kDone && !rows_.empty()) reply.kind = Reply::kAgain;
-  }
   return true;
 }
 
 std::vector<int64_t> Coordinator::save() const {
-  std::vector<int64_t> saved = {std::bit_cast<int64_t>(progress_), std::bit_cast<int64_t>(steps_),
-                                std::bit_cast<int64_t>(next_evaluation_), samples_};
+  std::vector<int64_t> saved = {std::bit_cast<int64_t>(progress_.epochs),
+                                std::bit_cast<int64_t>(progress_.steps),
+                                std::bit_cast<int64_t>(progress_.next_evaluation),
+                                progress_.samples};
   const std::vector<int64_t> hands = dealer_.save();
   saved.insert(saved.end(), hands.begin(), hands.end());
   return saved;
@@ -132,10 +120,10 @@ std::vector<int64_t> Coordinator::save() const {
 bool Coordinator::restore(int64_t version, std::span<const int64_t> saved) {
   constexpr size_t kOwn = 4;
   if (saved.size() < kOwn || !dealer_.restore(saved.subspan(kOwn))) return false;
-  progress_ = std::bit_cast<double>(saved[0]);
-  steps_ = std::bit_cast<double>(saved[1]);
-  next_evaluation_ = std::bit_cast<double>(saved[2]);
-  samples_ = saved[3];
+  progress_.epochs = std::bit_cast<double>(saved[0]);
+  progress_.steps = std::bit_cast<double>(saved[1]);
+  progress_.next_evaluation = std::bit_cast<double>(saved[2]);
+  progress_.samples = saved[3];
   version_ = version;
   resumed_ = true;
   return true;
@@ -144,8 +132,8 @@ bool Coordinator::restore(int64_t version, std::span<const int64_t> saved) {
 void Coordinator::archive(Archive& archive) {
   dealer_.archive(archive);
   evaluator_.archive(archive);
-  archive(rows_, started_s_, progress_, steps_, next_evaluation_, version_, measured_version_,
-          samples_, begun_, resumed_, finished_, final_measured_);
+  archive(started_s_, progress_, version_, measured_version_, begun_, resumed_, finished_,
+          final_measured_);
 }
 
 bool Coordinator::next_hand(int worker, Reply& reply) {

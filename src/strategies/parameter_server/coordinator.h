@@ -2,12 +2,11 @@
 // and decides when training ends.
 #pragma once
 
-#include <deque>
-
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
-#include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/turn.h"
+#include "strategies/shared_evaluation.h"
+#include "strategies/training_progress.h"
 
 namespace tutti::parameter_server {
 
@@ -38,7 +37,7 @@ class Coordinator {
   void archive(Archive& archive);  // everything, for a replica
 
   int64_t evaluation() const { return evaluator_.id(); }
-  int64_t samples() const { return samples_; }
+  int64_t samples() const { return progress_.samples; }
   int64_t step(int64_t version) const;  // of the run, after this many updates
   size_t left_in_epoch() const { return dealer_.left(); }
 
@@ -52,13 +51,9 @@ class Coordinator {
   const Timetable& timetable_;
   Dealer dealer_;
   Evaluator evaluator_;
-  std::deque<EvaluationRow> rows_;  // that rank 0 has not been told of
   double started_s_;
-  double progress_ = 0;  // epochs
-  double steps_ = 0;     // global batches
-  double next_evaluation_;
+  TrainingProgress progress_;  // its steps are global batches
   int64_t version_ = 0, measured_version_ = -1;
-  int64_t samples_ = 0;
   bool begun_ = false, resumed_ = false;
   bool finished_ = false;  // nobody gets another hand
   bool final_measured_ = false;

@@ -116,7 +116,7 @@ void HeldShards::report() {
     context_.recorder.count("shards_served");
     context_.recorder.count("parameters_served", static_cast<int64_t>(elements(shard)));
     for (const auto& [name, count] : own->recorder.counters()) context_.recorder.count(name, count);
-    for (const EvaluationRow& row : own->recorder.evaluations()) context_.recorder.evaluation(row);
+    for (const EvaluationRow& row : own->recorder.evaluations()) context_.recorder.keep(row);
   }
 }
 

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "fabric/tag.h"
+#include "strategies/evaluation_share.h"
 #include "strategies/parameter_server/member.h"
 #include "strategies/parameter_server/tags.h"
-#include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
 
@@ -33,22 +33,6 @@ struct Hand {
   friend bool operator==(const Hand&, const Hand&) = default;
   // In this order gradients are added up, so that a sum does not depend on who was first.
   friend auto operator<=>(const Hand&, const Hand&) = default;  // NOLINT(modernize-use-nullptr)
-};
-
-// A share of an evaluation: chunks [begin, end) of the validation samples.
-struct EvaluationTask {
-  int64_t id = 0;  // 0: none
-  uint32_t begin = 0, end = 0;
-  uint32_t on_snapshot = 0;  // on the parameters the servers kept for it, not on the current ones
-  uint32_t unused = 0;
-};
-
-struct EvaluationShare {
-  int64_t id = 0;
-  uint32_t begin = 0, end = 0;
-  uint64_t loss[2] = {};  // sums as 128-bit integers, low half first
-  uint64_t correct[2] = {};
-  uint64_t invalid[2] = {};  // samples whose loss is not a number
 };
 
 struct Request {
@@ -100,7 +84,6 @@ struct Reply {
     kEvaluate,     // `task`
     kRepeat,       // `hand`, which its worker left behind, for this server alone
     kFinish,       // there is nothing more to do: ask for the final parameters
-    kAgain,        // ask again: there is more to record
     kDone,         // these are the final parameters
     kRefused,      // the request made no sense
     kDiverged,     // some worker's loss is not a number any more
@@ -118,9 +101,8 @@ struct Reply {
   int64_t samples = 0;   // of all workers, in them
   double rate = 0;       // for the first step of `hand`
   Hand hand;
-  int32_t has_row = 0;
+  int32_t unused = 0;  // instead of padding
   EvaluationTask task;
-  EvaluationRow row;  // has_row: a measurement to record
 };
 
 // One gradient of a decided step.

@@ -16,6 +16,7 @@
 
 #include "core/archive.h"
 #include "strategies/parameter_server/chain.h"
+#include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
 

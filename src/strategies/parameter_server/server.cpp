@@ -99,7 +99,8 @@ struct Server::Performer {
     server.context_.recorder.count(count.name, count.times);
   }
   void operator()(const output::Measured& measured) {
-    server.context_.recorder.evaluation(measured.row);
+    server.context_.recorder.keep(measured.row);
+    if (!replayed) server.tell_measured();
   }
   void operator()(const output::Abandon& abandon) { server.receiver_.abandon(abandon.worker); }
   void operator()(const output::Welcome& welcome) {
@@ -198,6 +199,12 @@ void Server::take_over() {
   for (const Gathered& gathered : state_.versions().gathered()) names.push_back(gathered.name());
   held_.lack(std::move(names));
   receiver_.take_over();
+  tell_measured();  // the head before may not have come to it
+}
+
+void Server::tell_measured() {
+  const std::vector<EvaluationRow>& rows = context_.recorder.evaluations();
+  for (; told_ < rows.size(); ++told_) local_.tell(rows[told_]);
 }
 
 void Server::hand_over() {
@@ -230,7 +237,7 @@ void Server::archive_books(Archive& archive) {
   if (!archive.reading()) return;
   context_.recorder = Recorder();
   for (const auto& [name, count] : counters) context_.recorder.count(name, count);
-  for (const EvaluationRow& row : evaluations) context_.recorder.evaluation(row);
+  for (const EvaluationRow& row : evaluations) context_.recorder.keep(row);
 }
 
 void Server::finish_sending() {

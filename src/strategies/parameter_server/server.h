@@ -51,6 +51,7 @@ class Server : private Replicated {
   void hand_over() override;
   void catch_up() override { receiver_.catch_up(); }
   void archive_books(Archive& archive);
+  void tell_measured();
 
   Context& context_;
   Recorder& local_;
@@ -64,6 +65,7 @@ class Server : private Replicated {
   Replication replication_;
   Receiver receiver_;
   uint64_t published_ = 0;  // bulletins of entries up to this one
+  size_t told_ = 0;         // measurements, for the record of the run
 };
 
 }  // namespace tutti::parameter_server

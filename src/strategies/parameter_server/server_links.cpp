@@ -105,7 +105,6 @@ void ServerLinks::await(double timeout_s, bool headers_only) {
     for (size_t i = 0; i < handles.size(); ++i)
       if (owners[i].index == kNotice) std::swap(handles[i], owners[i].link->notice());
   };
-  const bool directed = coordinator().awaits_header();
   size_t awaited = 0;
   for (Link& link : links_)
     if (headers_only ? link.awaits_header() : link.awaits()) {
@@ -145,8 +144,6 @@ void ServerLinks::await(double timeout_s, bool headers_only) {
   }
   swap_notices();
   rows_.record(coordinator().reply().samples);
-  if (directed && coordinator().reply().has_row)
-    context_.recorder.evaluation(coordinator().reply().row);
 }
 
 }  // namespace tutti::parameter_server

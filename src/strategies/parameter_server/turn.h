@@ -14,6 +14,7 @@
 
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/entry.h"
+#include "strategies/recorder.h"
 
 namespace tutti::parameter_server {
 

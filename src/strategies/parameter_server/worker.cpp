@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "strategies/parameter_server/consistency.h"
-#include "strategies/parameter_server/evaluator.h"
+#include "strategies/shared_evaluation.h"
 
 namespace tutti::parameter_server {
 
@@ -94,19 +94,13 @@ void Worker::finish() {
   } else {
     ask(Request::kFinal);
   }
-  for (;;) {
+  links_.await();
+  while (coordinator().reply().kind == Reply::kEvaluate) {
+    const EvaluationTask task = coordinator().reply().task;
+    evaluate(task, Request::kFinal);
     links_.await();
-    const Reply reply = coordinator().reply();
-    if (reply.kind == Reply::kEvaluate) {
-      evaluate(reply.task, Request::kFinal);
-      continue;
-    }
-    commit();
-    if (reply.kind == Reply::kDone) break;
-    Request again;
-    again.flags = Request::kPull | Request::kHeaderOnly | Request::kFinal;
-    coordinator().request(again);
   }
+  commit();
   take_final();
   links_.say_goodbye(config_.replicas > 0);
 }

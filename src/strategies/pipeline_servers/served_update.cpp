@@ -20,7 +20,8 @@ class ServedUpdate : public StageUpdate {
     PhaseScope scope(context_.watch, Phase::kCommunicate);
     arrived_ = endpoint.receive(server_, Tag(Purpose::kParameters, Tag::wrapped(step), stage_),
                                 writable_bytes_of(model_.parameters()));
-    sent_ = endpoint.send(server_, Tag(Purpose::kGradient, Tag::wrapped(step), stage_), gradient.bytes());
+    sent_ = endpoint.send(server_, Tag(Purpose::kGradient, Tag::wrapped(step), stage_),
+                          gradient.bytes());
   }
 
   void update(GradientSum&, double) override {

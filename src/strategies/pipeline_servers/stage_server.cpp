@@ -79,7 +79,8 @@ double StageServer::hear_loss(uint64_t step) {
 void StageServer::expect(Served& served, uint64_t step) {
   for (size_t i = 0; i < served.holders.size(); ++i)
     served.arriving[i] = context_.node.endpoint().receive(
-        served.holders[i], Tag(Purpose::kGradient, Tag::wrapped(step), served.stage), served.gradient(i));
+        served.holders[i], Tag(Purpose::kGradient, Tag::wrapped(step), served.stage),
+        served.gradient(i));
 }
 
 void StageServer::await(Served& served) {

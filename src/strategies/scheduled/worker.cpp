@@ -27,16 +27,15 @@ Rounds rounds_among(const Context& context, const std::string& name, size_t coun
 CoordinateWorker::CoordinateWorker(Context& context, const ScheduledConfig& config)
     : context_(context),
       config_(config),
-      coordinates_(context.model.parameters().size() - 1),
       samples_(context.data.splits.train.size()),
-      own_(part_of(coordinates_, context.members.size(),
+      weights_(context.model.parameters().size() - 1),
+      own_(part_of(weights_.size(), context.members.size(),
                    static_cast<size_t>(context.node.endpoint().rank()))),
-      plan_(context.task, coordinates_, static_cast<size_t>(config.parallel)),
+      plan_(context.task, weights_.size(), static_cast<size_t>(config.parallel)),
       penalty_{context.model.architecture().l1, context.model.architecture().l2},
-      weights_(coordinates_),
       picked_(plan_.parallel()),
       change_(samples_ + kNorms),
-      gathered_(2 * coordinates_) {
+      gathered_(2 * weights_.size()) {
   const bool exact = context.task.deterministic;
   if (exact) {
     rounded_.resize(samples_ + kNorms);
@@ -164,17 +163,16 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
 
 void CoordinateWorker::record(int64_t rounds) {
   const double now_s = context_.node.clock().now() - started_s_;
-  const auto samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_));
+  progress_.steps = static_cast<double>(rounds);
+  progress_.epochs = plan_.epochs(rounds);
+  progress_.samples = static_cast<int64_t>(progress_.epochs * static_cast<double>(samples_));
   // All workers go through the samples together, each with its own weights, so only the first
   // counts them.
   if (context_.node.endpoint().rank() == 0)
-    context_.recorder.trained(static_cast<size_t>(samples - context_.recorder.own_samples()));
+    context_.recorder.trained(
+        static_cast<size_t>(progress_.samples - context_.recorder.own_samples()));
   context_.recorder.applied({.round = rounds, .staleness = 0, .age_s = 0});
-  context_.recorder.step({.step = rounds,
-                          .time_s = now_s,
-                          .loss = arithmetic() ? objective() : 0,
-                          .rate = 1,
-                          .samples = samples});
+  context_.recorder.step(progress_.step_row(now_s, arithmetic() ? objective() : 0, 1));
 }
 
 // Every worker gets all weights, and with them the parameters of the model.
@@ -188,7 +186,7 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
                                   .layers = 1});
     for (size_t j = own_.begin; j < own_.end && arithmetic(); ++j) {
       gathered_[j] = weights_[j];
-      gathered_[coordinates_ + j] = columns_->dot(j, residual_) / static_cast<double>(samples_);
+      gathered_[weights_.size() + j] = columns_->dot(j, residual_) / static_cast<double>(samples_);
     }
   }
   if (gather_) {
@@ -197,12 +195,12 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
     gather_->finish();
   }
   if (!arithmetic()) return {};
-  const auto weights = std::span<const double>(gathered_).first(coordinates_);
+  const auto weights = std::span<const double>(gathered_).first(weights_.size());
   const std::span<float> parameters = context_.model.parameters();
-  for (size_t j = 0; j < coordinates_; ++j) parameters[j] = static_cast<float>(weights[j]);
-  parameters[coordinates_] = static_cast<float>(columns_->bias(weights));
-  return optimality_of(weights, std::span<const double>(gathered_).subspan(coordinates_), residual_,
-                       columns_->targets(), penalty_);
+  for (size_t j = 0; j < weights_.size(); ++j) parameters[j] = static_cast<float>(weights[j]);
+  parameters[weights_.size()] = static_cast<float>(columns_->bias(weights));
+  const auto slopes = std::span<const double>(gathered_).subspan(weights_.size());
+  return optimality_of(weights, slopes, residual_, columns_->targets(), penalty_);
 }
 
 // Quality and distance from the optimum; true when that is near enough to stop.
@@ -213,12 +211,9 @@ bool CoordinateWorker::measure(int64_t rounds) {
   const Quality quality = evaluate_together(context_, context_.data.splits.validation, tag);
   Recorder& recorder = context_.recorder;
   recorder.evaluation(
-      {.step = rounds,
-       .time_s = context_.node.clock().now() - started_s_,
-       .epoch = plan_.epochs(rounds),
-       .samples = static_cast<int64_t>(plan_.epochs(rounds) * static_cast<double>(samples_)),
-       .loss = quality.loss,
-       .quality = quality.quality});
+      progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
+  progress_.end_evaluation(context_.task, context_.model.architecture().classification,
+                           quality.quality);
   if (!arithmetic()) return false;
   const double share = found.objective > 0 ? found.gap / found.objective : 0;
   recorder.measure("objective", rounds, found.objective);
@@ -230,7 +225,7 @@ bool CoordinateWorker::measure(int64_t rounds) {
   if (near_optimum_ < 0 && share <= kNearOptimum) near_optimum_ = static_cast<double>(rounds);
   if (near_optimum_ >= 0) recorder.figure("rounds_to_optimum", near_optimum_);
   return (config_.gap > 0 && share <= config_.gap) ||
-         (context_.task.stop_at_target && reached(context_, quality.quality));
+         progress_.ends_at_target(context_.task);
 }
 
 }  // namespace tutti

@@ -13,6 +13,7 @@
 #include "strategies/scheduled/columns.h"
 #include "strategies/scheduled/config.h"
 #include "strategies/scheduled/rounds.h"
+#include "strategies/training_progress.h"
 
 namespace tutti {
 
@@ -36,12 +37,12 @@ class CoordinateWorker {
 
   Context& context_;
   const ScheduledConfig& config_;
-  size_t coordinates_, samples_;
+  size_t samples_;
+  std::vector<double> weights_;  // of all features; between measurements only own ones are kept
   Range own_;  // features
   RoundPlan plan_;
   Penalty penalty_;
   std::optional<Columns> columns_;
-  std::vector<double> weights_;     // of all features; between measurements only own ones are kept
   std::vector<double> residual_;    // the same on every worker
   double sizes_ = 0, squares_ = 0;  // |w|_1 and |w|^2 over all features
   double first_objective_ = 0;
@@ -53,6 +54,7 @@ class CoordinateWorker {
   std::vector<ExactSum> exact_change_;
   std::vector<double> gathered_;  // weights and slopes of all features
   std::unique_ptr<AllReduce> change_sum_, gather_;
+  TrainingProgress progress_;  // its steps are rounds
   double started_s_ = 0;
   double near_optimum_ = -1;  // rounds
 };

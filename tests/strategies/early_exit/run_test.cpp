@@ -97,8 +97,8 @@ TEST(EarlyExit, BothFabricsGiveTheSameBitsAndFigures) {
     EXPECT_EQ(real.nodes[0].test_quality, simulated.nodes[0].test_quality);
     for (size_t rank = 0; rank < real.nodes.size(); ++rank)
       EXPECT_EQ(real.nodes[rank].bytes_sent, simulated.nodes[rank].bytes_sent);
-    for (size_t i = 0; i < real.nodes[0].evaluations.size(); ++i)
-      EXPECT_EQ(real.nodes[0].evaluations[i].quality, simulated.nodes[0].evaluations[i].quality);
+    for (size_t i = 0; i < real.evaluations.size(); ++i)
+      EXPECT_EQ(real.evaluations[i].quality, simulated.evaluations[i].quality);
   }
 }
 

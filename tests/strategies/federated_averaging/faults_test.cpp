@@ -177,8 +177,7 @@ TEST(FederatedFaults, NonsenseIsRefusedAndTheOthersGoOn) {
           tell();
           if (in_the_update)
             send(node, 4, fed::update_tag(order.sequence, 0), std::vector<std::byte>(12));
-          do receive(node, 4, fed::order_tag(), std::as_writable_bytes(std::span(&order, 1)));
-          while (order.kind == fed::Order::kRound || order.kind == fed::Order::kMeasured);
+          receive(node, 4, fed::order_tag(), std::as_writable_bytes(std::span(&order, 1)));
           return std::to_string(order.kind);
         },
         never);

@@ -37,7 +37,7 @@ TEST(FederatedLearning, ShortNiidBenchLearnsAndPrefersIid) {
 int64_t rounds_to_target(const Settings& settings) {
   const RunRecord record =
       run_recipe("federated-rounds.toml", Settings{"task.data.limit=12000"} + settings);
-  for (const EvaluationRow& row : record.nodes[0].evaluations)
+  for (const EvaluationRow& row : record.evaluations)
     if (row.quality >= 0.75) return row.step;
   ADD_FAILURE() << "0.75 not reached";
   return 0;

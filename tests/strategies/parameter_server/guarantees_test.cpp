@@ -37,7 +37,7 @@ TEST_P(EveryConsistency, LearnsFromEverySampleOnce) {
                                 : load_job("", logistic_task() + stragglers() + settings);
   const RunRecord record = run_job(job);
   ASSERT_EQ(record.status, "done") << record.error;
-  const auto& evaluations = record.nodes.front().evaluations;
+  const auto& evaluations = record.evaluations;
   ASSERT_GE(evaluations.size(), 2u);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
   EXPECT_EQ(evaluations.back().samples, 2 * static_cast<int64_t>(data.splits.train.size()));
@@ -141,7 +141,7 @@ TEST(Adaptive, FollowsProcessorsAndNotPhases) {
                                         "cluster.cost_only=true", "strategy.staleness=3"});
     for (int i = 0; i < 400; ++i)
       job.cluster.stragglers.push_back(
-          {.kind = "pause", .node = 0, .at_s = 2e-3 * i, .duration_s = 1.6e-3});
+          {.kind = StragglerKind::kPause, .node = 0, .at_s = 2e-3 * i, .duration_s = 1.6e-3});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.status, "done") << record.error;
     return record.nodes.back().freshness.staleness_max;
@@ -198,7 +198,7 @@ TEST(StopAtTarget, EndsEveryModelEarly) {
                                       "task.eval_every=0.1", "task.epochs=50"});
     const RunRecord record = run_job(job);
     ASSERT_EQ(record.status, "done") << record.error;
-    EXPECT_LT(record.nodes.front().evaluations.back().epoch, 10) << consistency;
+    EXPECT_LT(record.evaluations.back().epoch, 10) << consistency;
   }
 }
 

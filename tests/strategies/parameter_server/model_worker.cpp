@@ -122,13 +122,8 @@ void ModelWorker::act() {
   }
   if (phase_ == Phase::kEnding) {
     Request request;
-    request.flags = Request::kPull | Request::kHeaderOnly;
-    if (reply.kind != Reply::kDone) {
-      request.flags |= Request::kFinal;
-      return send(links_.front(), request);
-    }
+    request.flags = Request::kPull | Request::kHeaderOnly | Request::kGoodbye;
     phase_ = Phase::kLeaving;
-    request.flags |= Request::kGoodbye;
     for (ModelLink& link : links_) send(link, request);
     return;
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/turn.h"
+#include "strategies/shared_evaluation.h"
 
 namespace tutti::parameter_server {
 

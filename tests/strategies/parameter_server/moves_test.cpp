@@ -169,7 +169,7 @@ TEST_P(EverySchedule, AppliesEveryPushOnceInEveryModel) {
       for (int rank = 1; rank < kWorkers; ++rank)
         EXPECT_EQ(record.nodes[static_cast<size_t>(rank)].parameters_sha256,
                   record.nodes.front().parameters_sha256);
-      EXPECT_EQ(record.nodes.front().evaluations.back().samples, kEpochs * 389)
+      EXPECT_EQ(record.evaluations.back().samples, kEpochs * 389)
           << model[0] << ", seed " << seed;
     }
   }

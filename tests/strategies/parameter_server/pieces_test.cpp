@@ -13,8 +13,8 @@
 #include "strategies/parameter_server/consistency.h"
 #include "strategies/parameter_server/dealer.h"
 #include "strategies/parameter_server/entry.h"
-#include "strategies/parameter_server/evaluator.h"
 #include "strategies/parameter_server/layout.h"
+#include "strategies/shared_evaluation.h"
 #include "tests/models/model_of.h"
 #include "tests/support/thorough.h"
 

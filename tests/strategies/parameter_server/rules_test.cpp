@@ -26,7 +26,7 @@ TEST(PullEvery, GoesOnAcrossEpochs) {
         const RunRecord record = run_job(job);
         ASSERT_EQ(record.status, "done") << record.error;
         EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "pushes_dropped"), 0);
-        const EvaluationRow& last = record.nodes.front().evaluations.back();
+        const EvaluationRow& last = record.evaluations.back();
         EXPECT_EQ(last.samples, 4 * 324);
         EXPECT_EQ(last.step, 12);
         EXPECT_NEAR(last.epoch, 4, 1e-9);
@@ -63,7 +63,7 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
     ASSERT_EQ(record.status, "done") << record.error;
     EXPECT_EQ(counter(record, "steps_closed"), 2 * 10);
     EXPECT_EQ(counter(record, "pushes_applied"), 2 * 10 * (5 - backup));
-    EXPECT_EQ(record.nodes.front().evaluations.back().step, 10);
+    EXPECT_EQ(record.evaluations.back().step, 10);
   }
 }
 

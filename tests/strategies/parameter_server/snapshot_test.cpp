@@ -101,8 +101,8 @@ TEST(Snapshots, LearnFromEverySampleInEveryModel) {
     const RunRecord resumed = run(settings + Settings{"strategy.resume=" + (folder / "lost")});
     ASSERT_EQ(resumed.status, "done") << consistency << ": " << resumed.error;
     EXPECT_GT(counter(resumed, "resumed_at_update"), 0);
-    const EvaluationRow& last = resumed.nodes.front().evaluations.back();
-    EXPECT_EQ(last.samples, whole.nodes.front().evaluations.back().samples) << consistency;
+    const EvaluationRow& last = resumed.evaluations.back();
+    EXPECT_EQ(last.samples, whole.evaluations.back().samples) << consistency;
     EXPECT_NEAR(last.epoch, 3, 1e-9) << consistency;
   }
 }

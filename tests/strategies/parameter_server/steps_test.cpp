@@ -106,7 +106,7 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
         ++steps;
         samples += std::min(shape.batch, train - step * shape.batch);
       }
-    const EvaluationRow& last = record.nodes.front().evaluations.back();
+    const EvaluationRow& last = record.evaluations.back();
     if (shape.consistency == "backup" && shape.max_steps > 0) continue;  // limits closed steps
     const bool shares = job->task.partition != Partition::kGlobal;
     if (!(shares && shape.max_steps > 0)) {

@@ -60,10 +60,10 @@ TEST(PipelineCopies, MeasureQualityLikeOneWorker) {
   const RunRecord one = run(task_with_copies("0", 1, "virtual") + kExact);
   const RunRecord four = run(task_with_copies("[1, 2, 1]", 4, "virtual") + kExact);
   ASSERT_EQ(four.status, "done") << four.error;
-  ASSERT_EQ(one.nodes[0].evaluations.size(), four.nodes[0].evaluations.size());
-  for (size_t i = 0; i < one.nodes[0].evaluations.size(); ++i) {
-    EXPECT_EQ(one.nodes[0].evaluations[i].quality, four.nodes[0].evaluations[i].quality);
-    EXPECT_EQ(one.nodes[0].evaluations[i].loss, four.nodes[0].evaluations[i].loss);
+  ASSERT_EQ(one.evaluations.size(), four.evaluations.size());
+  for (size_t i = 0; i < one.evaluations.size(); ++i) {
+    EXPECT_EQ(one.evaluations[i].quality, four.evaluations[i].quality);
+    EXPECT_EQ(one.evaluations[i].loss, four.evaluations[i].loss);
   }
 }
 

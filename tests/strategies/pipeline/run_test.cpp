@@ -60,9 +60,9 @@ TEST(Pipeline, LeavesWhatOtherRunsLeave) {
             parameters_after(task + alone));
   const RunRecord one = run(task + alone), four = run(task + pipeline("1f1b", 4, "virtual"));
   ASSERT_EQ(four.status, "done") << four.error;
-  ASSERT_EQ(one.nodes[0].evaluations.size(), four.nodes[0].evaluations.size());
-  EXPECT_EQ(one.nodes[0].evaluations.back().quality, four.nodes[0].evaluations.back().quality);
-  EXPECT_EQ(one.nodes[0].evaluations.back().loss, four.nodes[0].evaluations.back().loss);
+  ASSERT_EQ(one.evaluations.size(), four.evaluations.size());
+  EXPECT_EQ(one.evaluations.back().quality, four.evaluations.back().quality);
+  EXPECT_EQ(one.evaluations.back().loss, four.evaluations.back().loss);
   EXPECT_EQ(one.nodes[0].test_quality, four.nodes[0].test_quality);
   EXPECT_EQ(one.nodes[0].steps, four.nodes[3].steps);
   for (size_t rank = 1; rank < 4; ++rank) EXPECT_TRUE(four.nodes[rank].parameters_sha256.empty());

@@ -1,10 +1,11 @@
-#include "strategies/parameter_server/evaluator.h"
+#include "strategies/shared_evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
-namespace tutti::parameter_server {
+namespace tutti {
 namespace {
 
 void split(const ExactSum& sum, uint64_t (&halves)[2]) {
@@ -31,6 +32,7 @@ void Evaluator::begin(size_t samples, size_t workers, bool blocking, const Evalu
   active_ = true;
   blocking_ = blocking;
   row_ = row;
+  samples_ = samples;
   sums_ = {};
   ++id_;
   open_.clear();
@@ -90,4 +92,16 @@ std::optional<EvaluationSums> Evaluator::complete() {
   return sums_;
 }
 
-}  // namespace tutti::parameter_server
+std::optional<EvaluationRow> Evaluator::finish(double time_s, bool classification,
+                                               bool cost_only) {
+  const std::optional<EvaluationSums> sums = complete();
+  if (!sums) return std::nullopt;
+  const Quality quality =
+      cost_only ? Quality{NAN, NAN} : quality_of(*sums, samples_, classification);
+  row_.time_s = time_s;
+  row_.loss = quality.loss;
+  row_.quality = quality.quality;
+  return row_;
+}
+
+}  // namespace tutti

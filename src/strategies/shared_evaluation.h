@@ -8,9 +8,10 @@
 
 #include "core/archive.h"
 #include "strategies/compute.h"
-#include "strategies/parameter_server/messages.h"
+#include "strategies/evaluation_share.h"
+#include "strategies/recorder.h"
 
-namespace tutti::parameter_server {
+namespace tutti {
 
 class Evaluator {
  public:
@@ -26,9 +27,11 @@ class Evaluator {
   void lose(int worker);
   // The sums, once, when every share is there.
   std::optional<EvaluationSums> complete();
-  const EvaluationRow& row() const { return row_; }
+  // The same as a row of the record, finished at this time. Throws DivergedError when a loss was
+  // not a number. With `cost_only` it took time, but measured nothing.
+  std::optional<EvaluationRow> finish(double time_s, bool classification, bool cost_only);
   void archive(Archive& archive) {
-    archive(id_, active_, blocking_, open_, unserved_, served_, taken_, sums_, row_);
+    archive(id_, active_, blocking_, open_, unserved_, served_, taken_, sums_, samples_, row_);
   }
 
  private:
@@ -44,9 +47,10 @@ class Evaluator {
   std::vector<int> served_;  // and those that have
   std::vector<Taken> taken_;
   EvaluationSums sums_;
+  uint64_t samples_ = 0;
   EvaluationRow row_;
 };
 
 EvaluationShare share_of(const EvaluationTask& task, const EvaluationSums& sums);
 
-}  // namespace tutti::parameter_server
+}  // namespace tutti

@@ -1,0 +1,47 @@
+// The batches of a run, one after the other, as its progress says: epochs, learning rates, the end.
+// With a progress that was read back it goes on where that was written down.
+#pragma once
+
+#include "core/schema.h"
+#include "data/batches.h"
+#include "optimizers/optimizer.h"
+#include "strategies/training_progress.h"
+
+namespace tutti {
+
+// In lockstep every worker takes the same steps. At a free pace each goes through its own share, as
+// often as it can, until all together have trained on as many samples as the task has.
+enum class Pace { kLockstep, kFree };
+constexpr auto words(Pace) { return WordList<2>{"sync", "async"}; }
+
+class BatchSequence {
+ public:
+  // All of these have to outlive it. `training`: samples.
+  BatchSequence(const TaskConfig& task, const OptimizerConfig& optimizer, size_t training,
+                Batches& batches, TrainingProgress& progress, Pace pace = Pace::kLockstep);
+
+  const Batches& batches() const { return batches_; }
+  int64_t count() const { return batches_.count(progress_.step); }  // samples of the next batch
+  double rate() const;                                              // likewise
+  // The next batch was trained on: by all, or at a free pace by this worker.
+  void advance(int64_t samples);
+  // At a free pace: what is known of all.
+  void set_samples(int64_t samples);
+  bool over() const;  // the epochs or the steps of the task are done
+  // How many of the batches after the next one come before anything is measured, in this epoch.
+  int64_t followers() const;
+
+ private:
+  double epochs_at(int64_t step) const;
+  void begin_epoch();
+  void count_epochs();
+
+  const TaskConfig& task_;
+  const int64_t training_;
+  Batches& batches_;
+  TrainingProgress& progress_;
+  const Pace pace_;
+  Schedule schedule_;
+};
+
+}  // namespace tutti
