@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "jobs/training_footprint.h"
+
 namespace tutti {
 
 struct CommonOptions {
@@ -87,6 +89,14 @@ struct BenchOptions : CommonOptions {
   std::string out;                // also write the JSON here
 };
 
+struct FootprintOptions : CommonOptions {
+  TrainingDescription training;
+  std::string country = "world";
+  std::string intensity;  // with its unit; empty: that of the country
+  double price = FootprintConfig{}.price;
+  std::string currency = FootprintConfig{}.currency;
+};
+
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
@@ -98,6 +108,7 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop);
 int run_report(const ReportOptions& options);
 int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& stop);
 int run_list(const std::string& kind, const CommonOptions& options);
+int run_footprint(const FootprintOptions& options);
 int run_doctor(const CommonOptions& options);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);
 

@@ -219,6 +219,30 @@ Command add_doctor(CLI::App& app) {
   return {command, [=] { return run_doctor(*options); }};
 }
 
+Command add_footprint(CLI::App& app) {
+  const auto options = std::make_shared<FootprintOptions>();
+  auto* command = app.add_subcommand("footprint", "Energy, CO2e and cost of a described training");
+  TrainingDescription& training = options->training;
+  command->add_option("--watts", training.watts, "Power of one machine while it trains")
+      ->required();
+  command->add_option("--hours", training.hours, "Time of one training")->required();
+  command->add_option("--machines", training.machines, "That train together (default: 1)");
+  command->add_option("--trainings", training.trainings, "Made in all (default: 1)");
+  command->add_option("--pue", training.pue,
+                      "Power of the data centre for each watt of its machines (default: 1)");
+  command->add_option("--country", options->country, "Whose grid, e.g. USA (default: world)");
+  command->add_option("--intensity", options->intensity,
+                      "CO2e of a kWh instead of the country's, e.g. \"0.954 lb/kWh\"");
+  command->add_option("--price", options->price, "Of a machine for an hour (default: 0.1)");
+  command->add_option("--spot-price", training.spot_price, "The same where it may be taken away");
+  command->add_option("--currency", options->currency, "Of the prices (default: EUR)");
+  add_common(command, *options);
+  command->footer(
+      "Examples: tutti footprint --watts 1415.78 --hours 12 --pue 1.58 --country USA\n"
+      "          tutti footprint --watts 300 --hours 4 --machines 8 --trainings 1000");
+  return {command, [=] { return run_footprint(*options); }};
+}
+
 Command add_advise(CLI::App& app) {
   const auto options = std::make_shared<AdviseCliOptions>();
   auto* command =
@@ -333,7 +357,8 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
   const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
                                add_predict(app), add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app)};
+                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app),
+                               add_footprint(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help, or the version
