@@ -72,29 +72,37 @@ StepCosts step_costs(const PlanInput& input, const Config& config,
   const auto workers = static_cast<double>(input.cluster.workers);
   const double pulls = 1.0 / static_cast<double>(config.pull_every);
   StepCost worker, server;
-  size_t largest = 0, answers = 1;  // messages with parameters
-  for (const Range shard : shards) {
+  size_t largest = 0, heaviest = 0, answers = 0;  // messages with parameters
+  const size_t per_server = shards.size() / static_cast<size_t>(config.servers);
+  size_t held = 0, pieces_held = 0;  // by the server of this shard, which has those next to it, too
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Range shard = shards[i];
+    if (i % per_server == 0) held = pieces_held = 0;
     const double pieces = input.task.deterministic || config.pull_every > 1
                               ? 1.0
                               : static_cast<double>(pieces_of(input.architecture, shard).size());
     worker.bytes_sent += pulls * (static_cast<double>(shard.size()) * element + sizeof(Request));
     worker.messages += pulls * (1 + pieces);
     largest = std::max(largest, shard.size());
-    if (pulls_layers(config))
-      answers = std::max(answers, forward_pieces_of(input.architecture, shard).size());
+    held += shard.size();
+    pieces_held += pulls_layers(config)
+                       ? std::max<size_t>(1, forward_pieces_of(input.architecture, shard).size())
+                       : 1;
+    heaviest = std::max(heaviest, held);
+    answers = std::max(answers, pieces_held);
   }
-  server.bytes_sent =
-      pulls * workers * (static_cast<double>(largest) * sizeof(float) + sizeof(Reply));
-  server.messages = pulls * workers * static_cast<double>(1 + answers);
-  // Every server passes on the updates of as many shards: one a step, or one for each push.
+  const auto served = static_cast<double>(heaviest) * sizeof(float);
+  const auto shards_served = static_cast<double>(per_server);
+  server.bytes_sent = pulls * workers * (served + shards_served * sizeof(Reply));
+  server.messages = pulls * workers * (shards_served + static_cast<double>(answers));
+  // Every server passes on the updates of its shards: one a step, or one for each push.
   const bool collects = config.consistency == ConsistencyKind::kBsp ||
                         config.consistency == ConsistencyKind::kBackup;
   const double updates = collects ? 1 : workers;
   const auto copies = static_cast<double>(config.replicas);
   server.bytes_sent +=
-      pulls * copies *
-      (updates * static_cast<double>(largest) * sizeof(float) + 2 * workers * sizeof(Entry));
-  server.messages += pulls * copies * (2 * workers + updates);
+      pulls * copies * (updates * served + shards_served * 2 * workers * sizeof(Entry));
+  server.messages += pulls * copies * shards_served * (2 * workers + updates);
   worker.extra_memory = server.extra_memory = extra_memory(input, config, largest);
   return {worker, server};
 }

@@ -164,5 +164,35 @@ TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
   }
 }
 
+// What is planned for the busiest node is what it sends in a step, also where servers hold copies
+// and several shards each. Control messages beside a step and cuts that are not even are below 2 %.
+TEST(ServerPlan, KnowsWhatCopiesSend) {
+  for (const char* consistency : {"bsp", "asp"})
+    for (const char* shards : {"1", "2", "3"}) {
+      const auto settings_of = [&](int steps) {
+        return logistic_task() +
+               Settings{"task.data.features=20000", "task.eval_every=1000", "task.epochs=100",
+                        "strategy.kind=parameter_server", "strategy.servers=3",
+                        "strategy.replicas=1", "cluster.fabric=virtual", "cluster.workers=4",
+                        "cluster.cost_only=true",
+                        std::string("strategy.consistency=") + consistency,
+                        std::string("strategy.shards_per_server=") + shards,
+                        "task.max_steps=" + std::to_string(steps)};
+      };
+      const RunRecord shorter = run(settings_of(4)), longer = run(settings_of(24));
+      ASSERT_EQ(longer.status, "done") << longer.error;
+      double bytes = 0, messages = 0;
+      for (size_t i = 0; i < longer.nodes.size(); ++i) {
+        const NodeReport &after = longer.nodes[i], &before = shorter.nodes[i];
+        bytes = std::max(bytes, static_cast<double>(after.bytes_sent - before.bytes_sent) / 20);
+        messages = std::max(messages, static_cast<double>(after.messages - before.messages) / 20);
+      }
+      const Plan plan = resolve(load_job("", settings_of(24))).plan;
+      const NodePlan& busiest = plan.busiest();
+      EXPECT_NEAR(busiest.bytes_sent, bytes, 0.02 * bytes) << consistency << " " << shards;
+      EXPECT_NEAR(busiest.messages, messages, 0.02 * messages) << consistency << " " << shards;
+    }
+}
+
 }  // namespace
 }  // namespace tutti

@@ -62,9 +62,9 @@ TEST(StageCosts, CountWhatIsFixedAsTheSimulationDoes) {
   std::vector<Way> ways(3);
   ways[0].settings = {"cluster.workers=1"};
   ways[1].settings = {"cluster.workers=3", "strategy.schedule=1f1b"};
-  ways[1].config.schedule = "1f1b";
+  ways[1].config.schedule = PipelineSchedule::k1f1b;
   ways[2].settings = {"cluster.workers=3", "strategy.schedule=gpipe", "strategy.stages=[3, 6]"};
-  ways[2].config.schedule = "gpipe";
+  ways[2].config.schedule = PipelineSchedule::kGpipe;
   ways[2].config.stages.places = {3, 6};
   for (const Settings& overhead : overheads)
     for (const Way& way : ways) {

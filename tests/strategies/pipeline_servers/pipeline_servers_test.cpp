@@ -175,7 +175,7 @@ Settings slow_cluster() {
 TEST(PipelineServersFaults, EverySurvivorNamesTheLostStageOrServer) {
   for (const int64_t victim : {0, 2, 3, 4, 5}) {
     Job job = load_job("", task() + served(2) + slow_cluster());
-    job.cluster.faults.push_back({.kind = "crash", .at_s = 0.01, .nodes = {victim}});
+    job.cluster.faults.push_back({.kind = FaultKind::kCrash, .at_s = 0.01, .nodes = {victim}});
     const RunRecord record = run_job(job);
     EXPECT_EQ(record.exit_code, kExitPeerLost) << victim;
     for (int64_t rank = 0; rank < 6; ++rank) {
