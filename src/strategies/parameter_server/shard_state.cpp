@@ -218,7 +218,10 @@ std::optional<output::Send> ShardState::answer_again(int worker, const Request& 
   if (send.reply.elements == 0) return send;
   const bool snapshot = request.flags & Request::kSnapshot;
   send.source = snapshot ? output::Send::kKept : output::Send::kCurrent;
-  send.reply.version = versions_.version();
+  // Where steps are collected, its part may have been computed by another worker by now: a gradient
+  // of the version that the part was given out for is late then, and not a part of the next step.
+  if (!consistency_->collects() || send.reply.kind != Reply::kCompute)
+    send.reply.version = versions_.version();
   send.reply.accounted = asking.clock;
   if (!snapshot) send.reply.oldest = workers_.oldest() - asking.lead();
   send.reply.elements = elements_of(request);
