@@ -83,7 +83,11 @@ void judge(RunRecord& record, const Plan& plan) {
                return o.kind == Kind::kFailed && o.exit_code != kExitPeerLost;
              })) {
     record.status = "failed";
-  } else if (find([](const NodeOutcome& o) { return o.kind == Kind::kFailed; }) ||
+  } else if (find([&](const NodeOutcome& o) {  // it missed the node that was lost, and not another
+               return o.kind == Kind::kFailed && o.lost_peer != kAnyRank &&
+                      record.outcomes[static_cast<size_t>(o.lost_peer)].kind == Kind::kLost;
+             }) ||
+             find([](const NodeOutcome& o) { return o.kind == Kind::kFailed; }) ||
              find([](const NodeOutcome& o) { return o.kind == Kind::kLost; })) {
     record.status = "peer lost";
     record.exit_code = kExitPeerLost;
