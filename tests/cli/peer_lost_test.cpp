@@ -110,7 +110,8 @@ std::vector<LostIn> synchronous_strategies() {
                    {"strategy.kind=pipeline", "strategy.schedule=\"" + std::string(schedule) + "\"",
                     "task.model.hidden=[50, 50, 50]"}});
   all.push_back({"pipeline_servers",
-                 {"strategy.kind=pipeline_servers", "task.model.hidden=[50, 50, 50]"}});
+                 {"strategy.kind=pipeline_servers", "cluster.workers=3",  // and a server
+                  "task.model.hidden=[50, 50, 50]"}});
   all.push_back({"tensor", {"strategy.kind=tensor", "task.model.hidden=[50, 50, 50]"}});
   all.push_back({"early_exit",
                  {"strategy.kind=early_exit", "strategy.devices=2", "task.model.hidden=[50, 50]"}});

@@ -59,8 +59,8 @@ TEST(FederatedLearning, TenThousandClientsAreRecords) {
   const RunRecord record =
       run_recipe("federated-10000.toml", {"task.max_steps=20", "cluster.workers=2"});
   EXPECT_EQ(record.nodes.back().counters.at("client_updates"), 20 * 100);
-  EXPECT_EQ(record.nodes[0].extra.figures.at("clients"), 10000);
-  EXPECT_LE(record.nodes[0].extra.tables.at("labels_of_clients").rows.size(), 100u);
+  EXPECT_EQ(record.nodes.back().extra.figures.at("clients"), 10000);
+  EXPECT_LE(record.nodes.back().extra.tables.at("labels_of_clients").rows.size(), 100u);
   EXPECT_GT(record.nodes[0].test_quality, 0.5);
 }
 

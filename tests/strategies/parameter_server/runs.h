@@ -7,6 +7,7 @@
 #include "fabric/outcome.h"
 #include "jobs/participant.h"
 #include "jobs/plugins.h"
+#include "jobs/record_book.h"
 #include "tests/support/jobs.h"
 
 namespace tutti::testing_support {
@@ -35,8 +36,11 @@ using Instead = std::function<std::optional<std::string>(Node&)>;
 inline std::vector<NodeOutcome> run_nodes(Job& job, const Instead& instead,
                                           const std::string& folder = "") {
   const Resolved resolved = resolve(job);
-  const Stage stage{
-      .resolved = resolved, .models = load_models(resolved.architecture, 1), .folder = folder};
+  RecordBook book;
+  const Stage stage{.resolved = resolved,
+                    .models = load_models(resolved.architecture, 1),
+                    .folder = folder,
+                    .book = &book};
   const auto fabric = make_fabric(job.cluster, resolved.plan.roles(), job.task.seed);
   const std::atomic<bool> never{false};
   return fabric->run(
