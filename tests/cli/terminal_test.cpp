@@ -90,7 +90,7 @@ TEST_F(OnTheTerminal, CommandLinesAndJobFilesAreShown) {
        "--out", kEvil + "2"},
       {"survey", kEvil},
       {"survey", "--cluster", kEvil},
-      {"advise", "job.toml", "--cluster", kEvil},
+      {"advise", "job.toml", "--set", "task.target=0.5", "--cluster", kEvil},
       {"join", kEvil, "--token", "a"},
       {"list", kEvil},
   };
@@ -99,7 +99,7 @@ TEST_F(OnTheTerminal, CommandLinesAndJobFilesAreShown) {
 
 TEST_F(OnTheTerminal, KeysAndNamesOfJobFilesAreShown) {
   const std::string evil = "\"" + std::string(kEvilToml) + "\"";
-  const std::string entry = "[[compare]]\nname = \"fine\"\nstrategy = \"solo\"\n";
+  const std::string entry = "[[compare]]\nname = \"fine\"\nstrategy = {kind = \"solo\"}\n";
   for (const std::string& more :
        {"[" + evil + "]\n", "[cluster." + evil + "]\n",
         "[[compare]]\nname = \"a\"\n" + evil + "=1\n",
@@ -153,7 +153,8 @@ TEST_F(OnTheTerminal, NamesOfClassesAreShown) {
   write_text(folder_ / "classes.toml",
              job.replace(begin, end - begin, "{ kind = \"csv\", path = \"classes.csv\" }"));
   expect_shown({"train", "classes.toml", "--quiet", "--out", "classes"}, "classes");
-  expect_shown({"train", "classes.toml", "--set", "task.data.label=" + kEvil}, kShown);
+  expect_shown({"train", "classes.toml", "--set", "task.data.label=" + kEvil},
+               "there is no column");
   EXPECT_TRUE(has(run({"predict", "classes", "--quiet"}).out, "x" + kEvil));
   for (const Arguments& arguments :
        {Arguments{"predict", "classes", "--quiet"},

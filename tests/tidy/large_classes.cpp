@@ -12,7 +12,7 @@ const std::vector<LargeClass>& large_classes() {
       {"src/fabric/virtual/mail.h", "Mail", 21, 6, kOneProtocol},
       {"src/fabric/virtual/world.h", "World", 22, 20,
        "one simulation, whose actors share everything that is not theirs"},
-      {"src/jobs/participant.cpp", "Participant", 21, 24,
+      {"src/jobs/participant.cpp", "Participant", 19, 22,
        "the steps of a node's run in order, and what each leaves for the next"},
       {"src/models/builder.h", "Builder", 25, 6, "one function for each kind of layer"},
       {"src/strategies/early_exit/tier_worker.h", "TierWorker", 23, 18, kLoop},
@@ -22,7 +22,7 @@ const std::vector<LargeClass>& large_classes() {
       {"src/strategies/parameter_server/link.h", "Link", 27, 35, kOneProtocol},
       {"src/strategies/parameter_server/receiver.h", "Receiver", 25, 14, kOneProtocol},
       {"src/strategies/parameter_server/server_node.h", "ServerNode", 20, 18, kOneProtocol},
-      {"src/strategies/pipeline/stage_worker.h", "StageWorker", 26, 32, kLoop},
+      {"src/strategies/pipeline/stage_worker.h", "StageWorker", 24, 28, kLoop},
       {"src/strategies/scheduled/worker.h", "CoordinateWorker", 11, 23, kLoop},
   };
   return list;

@@ -38,7 +38,9 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
                                       node_, stage, shard_));
 }
 
-Tag PipelineTrainer::loss_tag(uint64_t step) { return Tag(Purpose::kControl, Tag::wrapped(step), PipelinePart::kLoss); }
+Tag PipelineTrainer::loss_tag(uint64_t step) {
+  return {Purpose::kControl, Tag::wrapped(step), PipelinePart::kLoss};
+}
 
 bool PipelineTrainer::has_last_stage() const { return workers_.back()->is_last(); }
 

@@ -131,27 +131,6 @@ TEST(Waiting, NeitherWaitsForASlowWorkerNorLetsEqualOnesDrift) {
   EXPECT_LT(staleness_of(run_with("waiting", 1)), 0.75 * staleness_of(run_with("asp", 1)));
 }
 
-// One worker stands still for four fifths of the time, in the middle of computing. Its processor is
-// then as idle as those of the others, who wait for it: by their processors nobody needs more room,
-// so bounds stay small. By the phases that nodes are in, it is busy all the time.
-TEST(Adaptive, FollowsProcessorsAndNotPhases) {
-  const auto most_stale = [](const std::string& consistency) {
-    Job job = load_job("", logistic_task() + servers(1, consistency) + cluster("virtual", 3) +
-                               Settings{"task.global_batch=16", "task.epochs=6",
-                                        "cluster.cost_only=true", "strategy.staleness=3"});
-    for (int i = 0; i < 400; ++i)
-      job.cluster.stragglers.push_back(
-          {.kind = StragglerKind::kPause, .node = 0, .at_s = 2e-3 * i, .duration_s = 1.6e-3});
-    const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << record.error;
-    return record.nodes.back().freshness.staleness_max;
-  };
-  // Each of the two others may be `bound` ahead of the slow one, and the slow one as far ahead of
-  // them; `executions` more where the slow one is forgiven.
-  EXPECT_LE(most_stale("adaptive"), 2 * (2 * 3 + 1 + 2));
-  EXPECT_GT(most_stale("waiting"), 2 * (2 * 3 + 1 + 2)) << "it follows the phases";
-}
-
 TEST(Staleness, GrowsWithTheFreedomOfTheModel) {
   const auto staleness = [](const std::string& consistency, const Settings& more) {
     Job job = straggling_job(servers(1, consistency) + cluster("virtual", 4) + more);

@@ -63,9 +63,9 @@ TEST(StageCosts, CountWhatIsFixedAsTheSimulationDoes) {
   ways[0].settings = {"cluster.workers=1"};
   ways[1].settings = {"cluster.workers=3", "strategy.schedule=1f1b"};
   ways[1].config.schedule = PipelineSchedule::k1f1b;
-  ways[2].settings = {"cluster.workers=3", "strategy.schedule=gpipe", "strategy.stages=[3, 6]"};
+  ways[2].settings = {"cluster.workers=3", "strategy.schedule=gpipe", "strategy.stages=[4, 8]"};
   ways[2].config.schedule = PipelineSchedule::kGpipe;
-  ways[2].config.stages.places = {3, 6};
+  ways[2].config.stages.places = {4, 8};
   for (const Settings& overhead : overheads)
     for (const Way& way : ways) {
       const Settings settings = fixed_costs(overhead + way.settings);
