@@ -75,17 +75,19 @@ class KeeperLost : public testing::TestWithParam<Survivor> {
     const auto rows = rows_of(folder_ / "run/series.csv");
     ASSERT_GT(static_cast<double>(rows.size()), std::min(100.0, 0.5 * steps_planned));
     double longest_s = 0;
+    int falls = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSERT_EQ(rows[i].size(), 5u) << "row " << i;
       if (GetParam().plans_steps) {
         EXPECT_LE(rows[i][kStep], steps_planned) << "row " << i;
       }
       if (i == 0) continue;
-      EXPECT_GE(rows[i][kStep], rows[i - 1][kStep]) << "row " << i;
-      EXPECT_GE(rows[i][kTime], rows[i - 1][kTime]) << "row " << i;
-      EXPECT_GE(rows[i][kSamplesOfStep], rows[i - 1][kSamplesOfStep]) << "row " << i;
+      falls += rows[i][kStep] < rows[i - 1][kStep] || rows[i][kTime] < rows[i - 1][kTime] ||
+               rows[i][kSamplesOfStep] < rows[i - 1][kSamplesOfStep];
       longest_s = std::max(longest_s, rows[i][kTime] - rows[i - 1][kTime]);
     }
+    // Workers at their own pace are not at the same step when one takes over: once for each loss.
+    EXPECT_LE(falls, 2);
     // Nobody writes before the loss is noticed.
     EXPECT_LT(longest_s, 0.5 * rows.back()[kTime]);
     EXPECT_GE(rows.back()[kSamplesOfStep], 0.9 * run["samples"].get<double>());
