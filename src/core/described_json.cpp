@@ -164,7 +164,7 @@ class JsonReader : public RecordVisitor {
     size_t index = 0;
   };
 
-  // What is wrong in a row is said of the row: its values have no names.
+  // An error in a row names the row: its values have no names.
   [[noreturn]] void wrong(const char* wanted) const {
     if (row_) throw Mismatch{place_of(""), fmt::format("is {}, not {}", row_->type_name(), shape_)};
     throw Mismatch{place_of(""), fmt::format("is {}, not {}{}", at_->type_name(), wanted,

@@ -1,4 +1,4 @@
-// What the launcher knows of its nodes: those that it forked, and those that join from elsewhere.
+// The launcher's nodes: those that it forked, and those that join from elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ Channel* Connections::lose(Rank rank) {
   other.alive = false;
   Channel* channel = other.channel.get();
   if (!channel) return nullptr;
-  // What has arrived counts as arrived: UCX matches it with the receives that wait for it.
+  // A message that is here counts as arrived: UCX matches it with the receives that wait.
   channel->close();
   // From now on nobody arms its event fd, which would keep a sleeper awake.
   if (std::erase(progressing_, channel) != 0) watch_(channel->event_fd(), false);

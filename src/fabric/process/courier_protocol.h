@@ -1,4 +1,4 @@
-// What both sides of a large message between hosts say (courier.h).
+// The messages by which both sides of a large transfer between hosts agree (courier.h).
 #pragma once
 
 #include <cstdint>

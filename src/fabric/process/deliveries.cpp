@@ -133,7 +133,7 @@ bool Deliveries::withdraw(Operation& operation) {
   return !sent;
 }
 
-// What is under way goes on without the caller's memory.
+// Transfers under way go on without the caller's memory.
 void Deliveries::drop(const Delivery& delivery) {
   for (Piece* piece : delivery.under_way) {
     piece->loan.recall_send();

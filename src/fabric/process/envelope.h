@@ -32,7 +32,7 @@ struct Envelope {
   uint64_t tag = 0;
 };
 
-// Who takes what UCX has received.
+// The receiver of what UCX has received.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;

@@ -16,7 +16,7 @@ namespace tutti::process {
 
 class Fetches {
  public:
-  // What becomes of a receive whose message its sender called back: as if it had never been sent.
+  // A receive whose message its sender called back goes on as if it had never been sent.
   using MatchAgain = std::function<void(Operation&)>;
   Fetches(Rendezvous& rendezvous, Connections& connections, Envelopes& envelopes, Courier& courier,
           MatchAgain match_again);

@@ -17,7 +17,7 @@ namespace tutti::process {
 
 class Hauls {
  public:
-  // What becomes of a receive whose message was called back.
+  // Called for a receive whose message was called back.
   using MatchAgain = std::function<void(Operation&)>;
   Hauls(Words& words, MatchAgain match_again);
   ~Hauls();

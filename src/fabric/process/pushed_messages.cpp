@@ -7,7 +7,7 @@
 namespace tutti::process {
 namespace {
 
-// What is sent without being asked for: one message, and all to one peer.
+// Messages that are sent without being asked for: one, and all to one peer.
 constexpr size_t kPushBytes = size_t{1} << 20;
 constexpr size_t kMostPushed = size_t{8} << 20;
 constexpr size_t kMostUnderWay = size_t{512} << 10;
