@@ -98,6 +98,8 @@ void print_check(const Resolved& resolved) {
              human_quantity(static_cast<double>(data.dataset->memory_bytes()), Unit::kBytes));
   if (const std::string text = features_text(data); !text.empty())
     fmt::print("features  {}\n", text);
+  if (const std::string text = classes_text(data); !text.empty())
+    fmt::print("classes   {}\n", text);
   fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind(),
              resolved.architecture.parameter_count, flops_of(resolved));
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,

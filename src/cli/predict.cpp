@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -197,6 +198,26 @@ Predictions answer_all(Answerer& answerer, const Architecture& architecture,
   return result;
 }
 
+// What a run has left is not overwritten by what is predicted from it, nor are the samples.
+void check_output(const PredictOptions& options) {
+  namespace fs = std::filesystem;
+  if (options.output.empty() || options.output == "-") return;
+  std::error_code failed;  // what is not there yet is nobody's file
+  const fs::path output = fs::weakly_canonical(options.output, failed);
+  const fs::path run = fs::weakly_canonical(options.run, failed);
+  for (const std::string& input : {options.data, options.labels})
+    if (!input.empty() && fs::weakly_canonical(input, failed) == output)
+      throw ConfigError("--output", fmt::format("--output {} is a file that the samples are read "
+                                                "from; name another",
+                                                options.output));
+  const auto [rest, ignored] = std::mismatch(run.begin(), run.end(), output.begin(), output.end());
+  if (rest == run.end() && fs::exists(output, failed))
+    throw ConfigError("--output",
+                      fmt::format("--output {} is a file of the run itself, which would be lost; "
+                                  "name another",
+                                  options.output));
+}
+
 Job job_to_predict(const PredictOptions& options) {
   Job job = job_of_run(options.run);
   const bool takes_labels = job.task.data.source.entry().labels_apart;
@@ -244,6 +265,7 @@ Predictions predict(TrainedRun& run, const Samples& samples, bool quiet) {
 }  // namespace
 
 int run_predict(const PredictOptions& options) {
+  check_output(options);
   TrainedRun run = read_trained_run(options.run, job_to_predict(options));
   const Samples samples = samples_for(options, run);
   const Predictions predictions = predict(run, samples, options.quiet);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "core/described_json.h"
+#include "core/error.h"
 #include "core/printable.h"
 #include "core/units.h"
 #include "testbed/run_files.h"
@@ -17,6 +18,11 @@ RecordedRun record_of(const std::string& folder) {
   // A run that shares a learning curve has its quality in the folder beside it.
   std::error_code failed;
   if (std::filesystem::exists(folder + "/shared_curve", failed)) return read_run(folder).record;
+  if (!std::filesystem::exists(folder + "/run.json", failed) &&
+      std::filesystem::exists(folder + "/compare.json", failed))
+    throw DataError(fmt::format("{0}: is a comparison, not a run; `tutti report {0}` shows it, and "
+                                "`tutti show {0}/runs/*` its runs",
+                                folder));
   return read_recorded_run(folder + "/run.json");
 }
 

@@ -19,6 +19,12 @@ ProgressStyle style_of(const TrainOptions& options) {
   return live ? ProgressStyle::kLive : ProgressStyle::kLines;
 }
 
+// A node that ended by an error of its own is no loss: who missed it has nothing to add.
+bool missed_one_that_failed(const NodeOutcome& outcome, const RunRecord& record) {
+  return outcome.lost_peer != kAnyRank &&
+         record.outcomes[static_cast<size_t>(outcome.lost_peer)].kind == NodeOutcome::Kind::kFailed;
+}
+
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
@@ -32,10 +38,10 @@ int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
     std::cout << printable(summary(record, job));
   if (record.exit_code != 0) {
     tell(fmt::format("tutti: {}: {}\n", record.status, printable(record.error)));
-    for (size_t rank = 0; rank < record.outcomes.size(); ++rank)
-      if (const std::string& error = record.outcomes[rank].error;
-          !error.empty() && error != record.error && error != record.status)
-        tell(fmt::format("tutti:   {}\n", printable(error)));
+    for (const NodeOutcome& outcome : record.outcomes)
+      if (!outcome.error.empty() && outcome.error != record.error &&
+          outcome.error != record.status && !missed_one_that_failed(outcome, record))
+        tell(fmt::format("tutti:   {}\n", printable(outcome.error)));
   }
   return record.exit_code;
 }

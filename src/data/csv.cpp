@@ -62,6 +62,18 @@ size_t label_column(const CsvData& config, const Layout& layout) {
                   layout.columns - 1));
 }
 
+// Names what seems to separate the fields of a line without commas.
+std::string other_separator(const std::string& line) {
+  constexpr std::pair<char, const char*> kOthers[] = {
+      {';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}};
+  for (const auto& [separator, name] : kOthers)
+    if (line.find(separator) != std::string::npos)
+      return fmt::format("; here they seem to be separated by {}: write the file with commas (and "
+                         "decimal points)",
+                         name);
+  return "";
+}
+
 // Reads the first lines and leaves `rows` at the first row of data.
 Layout detect_layout(const CsvData& config, CsvRows& rows) {
   Row first, second;
@@ -76,9 +88,8 @@ Layout detect_layout(const CsvData& config, CsvRows& rows) {
   }
   if (layout.columns < 2)
     throw DataError(
-        fmt::format("{}: a row has one column; two or more are needed, separated by "
-                    "commas",
-                    config.path));
+        fmt::format("{}: a row has one column; two or more are needed, separated by commas{}",
+                    config.path, other_separator(first.front())));
   layout.label = label_column(config, layout);
   rows.rewind();
   if (layout.has_header) rows.next(first);

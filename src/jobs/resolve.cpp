@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/printable.h"
+#include "data/csv_rows.h"
 #include "data/standardise.h"
 #include "models/sparse_model.h"
 #include "sparse/row_optimizer.h"
@@ -188,6 +189,20 @@ std::string features_text(const Data& data) {
         "set task.data.standardise = true, or scale them in the file",
         data.spread->ratio);
   return text;
+}
+
+std::string classes_text(const Data& data) {
+  constexpr int64_t kFew = 20;
+  const int64_t classes = data.dataset->classes();
+  if (!data.spread || classes <= kFew) return "";
+  const std::vector<std::string> names = data.dataset->class_names();
+  if (!std::all_of(names.begin(), names.end(),
+                   [](const std::string& name) { return number_in(name).has_value(); }))
+    return "";
+  return fmt::format(
+      "the label has {} different numbers, from {} to {}, and each is taken for a class; to predict "
+      "the number itself, set task.data.regression = true",
+      classes, names.front(), names.back());
 }
 
 }  // namespace tutti

@@ -114,6 +114,16 @@ const std::map<std::string, std::string>& other_names() {
   return names;
 }
 
+// Maps keys that other systems and papers use to ours.
+const std::map<std::string, std::string>& other_keys() {
+  static const std::map<std::string, std::string> keys = {
+      {"rate", "lr"},          {"learning_rate", "lr"}, {"eta", "lr"},
+      {"batch", "global_batch"}, {"batch_size", "global_batch"}, {"nodes", "workers"},
+      {"n", "workers"},        {"dataset", "data"},     {"num_epochs", "epochs"},
+  };
+  return keys;
+}
+
 // The name of a variant is not a kind: the hint names the kind and its settings.
 std::string variant_hint(const std::string& value, const std::vector<std::string_view>& allowed) {
   for (const StrategyEntry& entry : strategy_catalog()) {
@@ -151,6 +161,8 @@ bool depends_on_choice(const std::string& name) {
 
 std::string hint_for(const std::string& prefix, const std::string& key,
                      const std::set<std::string>& known) {
+  if (const auto other = other_keys().find(key); other != other_keys().end())
+    if (known.contains(other->second)) return fmt::format("did you mean '{}'?", other->second);
   const std::string name = documented_name(prefix + key);
   const auto documented = needs_by_name().find(name);
   if (documented != needs_by_name().end() && !documented->second.empty())

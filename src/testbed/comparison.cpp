@@ -75,6 +75,7 @@ void visit_setting(RecordVisitor& v, ComparedFigures& s) {
   note(v, "missing", s.missing, "Which files of its runs could not be read whole");
   note(v, "seeds", s.seeds, "Seeds of its runs");
   note(v, "runs", s.runs, "Folders of its runs, in the order of the seeds");
+  note(v, "statuses", s.statuses, "How each of its runs ended, in the order of the seeds");
 }
 
 [[noreturn]] void refuse_comparison(const std::string& where, const std::string& what) {

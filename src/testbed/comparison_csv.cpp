@@ -43,7 +43,7 @@ std::string comparison_csv(const Comparison& comparison) {
                          quoted_cell(row.kind), quoted_cell(row.taxonomy.structure),
                          quoted_cell(row.taxonomy.timing), quoted_cell(row.fabric),
                          row.workers.value_or(0), quoted_cell(row.obtained),
-                         quoted_cell(row.status));
+                         quoted_cell(i < row.statuses.size() ? row.statuses[i] : row.status));
       for (const QualityColumn& column : kQualityColumns)
         csv += cell_of(row.quality.*column.quality, i);
       for (const NamedFigure& figure : figures_over_seeds()) csv += cell_of(row.*figure.figure, i);

@@ -14,7 +14,8 @@ std::map<std::string, std::string> comparison_definitions() {
       {"time_to_target",
        "Seconds from before the first sample is read until the target is first measured on "
        "validation samples, measuring included. Mean over seeds, from 5 up without the fastest and "
-       "the slowest; no mean unless every seed reached it."},
+       "the slowest, and so are steps and samples to the target and convergence; no mean unless "
+       "every seed reached it."},
       {"convergence",
        fmt::format("The training loss is smoothed exponentially (weight 2/(W+1)). A best is a step "
                    "more than {:g} % below the best before; training has converged at the first "

@@ -252,6 +252,7 @@ ComparedStrategy strategy_row(const Contender& contender) {
     if (!run.missing.empty()) row.missing.push_back(run.missing);
     row.seeds.push_back(run.job.task.seed);
     row.runs.push_back(run.folder);
+    row.statuses.push_back(run.record.status);
   }
   row.name = contender.name;
   row.kind = shown->job.strategy_kind;

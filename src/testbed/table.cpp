@@ -63,8 +63,20 @@ std::optional<double> wait_share(const ComparedStrategy& row) {
   return split.wait_s && total > 0 ? std::optional(*split.wait_s / total) : std::nullopt;
 }
 
+// Figures are of the seeds that ended well, so a row says how many did not.
 std::string status_text(const ComparedStrategy& row) {
-  return row.status == "done" ? row.obtained : row.status;
+  if (row.status == "done") return row.obtained;
+  const auto same = std::count(row.statuses.begin(), row.statuses.end(), row.status);
+  if (same == static_cast<std::ptrdiff_t>(row.statuses.size()) || same == 0) return row.status;
+  return fmt::format("{} {} of {}", row.status, same, row.statuses.size());
+}
+
+// Names the seed that ended so, where others ended otherwise.
+std::string seed_of_status(const ComparedStrategy& row) {
+  const auto found = std::find(row.statuses.begin(), row.statuses.end(), row.status);
+  const auto index = static_cast<size_t>(found - row.statuses.begin());
+  if (row.seeds.size() < 2 || index >= row.seeds.size()) return "";
+  return fmt::format(", seed {}", row.seeds[index]);
 }
 
 Column figure_column(const std::string& title, int importance, OverSeeds ComparedFigures::*figure,
@@ -281,12 +293,35 @@ std::string plans(const Rows& rows, bool in_table, size_t columns) {
   return text;
 }
 
-std::string notes(const Comparison& comparison, const Rows& rows, size_t columns) {
+// Names the rows that leave machines of the cluster idle: their times and prices are of fewer.
+// The baseline does so by its definition.
+std::string idle_machines(const Rows& rows, size_t columns) {
+  double most = 0;
+  for (const ComparedStrategy* row : rows)
+    if (row->fabric == "virtual") most = std::max(most, row->machines.value_or(0));
+  std::map<double, std::string> fewer;
+  for (const ComparedStrategy* row : rows) {
+    if (row->fabric != "virtual" || row->kind == "solo" || row->machines.value_or(most) >= most)
+      continue;
+    std::string& names = fewer[*row->machines];
+    names += (names.empty() ? "" : ", ") + row->name;
+  }
   std::string text;
+  for (const auto& [machines, names] : fewer)
+    text += wrapped(fmt::format("on {:g} of {:g} machines: {}; the others stay idle", machines,
+                                most, names),
+                    columns);
+  return text;
+}
+
+std::string notes(const Comparison& comparison, const Rows& rows, size_t columns) {
+  std::string text = idle_machines(rows, columns);
   std::map<std::string, std::string> sharing;
   for (const ComparedStrategy* row : rows) {
     if (row->status != "done")
-      text += wrapped(fmt::format("{}: {}: {}", row->name, row->status, row->error), columns);
+      text += wrapped(fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status,
+                                  row->error),
+                      columns);
     for (const std::string& missing : row->missing)
       text += wrapped(fmt::format("{}: {}", row->name, missing), columns);
     if (row->shared_curve_of) {

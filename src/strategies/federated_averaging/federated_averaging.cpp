@@ -39,10 +39,10 @@ class FederatedAveraging : public Strategy {
     const double vectors = scaffold ? 2 : 1;
     const auto asked = static_cast<double>(fed::asked_clients(config_, clients));
     const auto workers = static_cast<double>(input.cluster.workers);
-    // A worker sends the updates of its share of the clients that are asked.
+    // A worker sends a report and the update of each client in its share of those that are asked.
     set_workers(plan, input,
-                {.bytes_sent = asked / workers * vectors * vector,
-                 .messages = asked / workers * vectors,
+                {.bytes_sent = asked / workers * (vectors * vector + sizeof(fed::Report)),
+                 .messages = asked / workers * (1 + vectors),
                  .extra_memory = 2 * vectors * vector});
     for (NodePlan& node : plan.nodes) node.may_be_lost = node.role != kServer;
     // The server sends its parameters to every client that it asks.

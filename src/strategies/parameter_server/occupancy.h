@@ -3,26 +3,26 @@
 
 #include <algorithm>
 
+#include "fabric/stopwatch.h"
 #include "strategies/parameter_server/config.h"
-#include "strategies/strategy.h"
 
 namespace tutti::parameter_server {
 
 class Occupancy {
  public:
-  Occupancy(Context& context, const Config& config)
-      : context_(context),
+  Occupancy(const Clock& clock, Stopwatch& watch, const Config& config)
+      : clock_(clock),
+        watch_(watch),
         by_processor_(config.consistency == ConsistencyKind::kAdaptive),
-        asked_s_(context.node.clock().now()) {}
+        asked_s_(clock.now()) {}
 
   // The share of the time since the last call, or since the start; -1 if no time has passed.
   double measure() {
-    { const PhaseScope now(context_.watch, Phase::kOther); }  // counts the phase that goes on, too
-    const double busy_s =
-        by_processor_
-            ? context_.node.clock().busy_s()
-            : context_.watch.seconds(Phase::kCompute) + context_.watch.seconds(Phase::kAggregate);
-    const double now_s = context_.node.clock().now();
+    { const PhaseScope now(watch_, Phase::kOther); }  // counts the phase that goes on, too
+    const double busy_s = by_processor_ ? clock_.busy_s()
+                                        : watch_.seconds(Phase::kCompute) +
+                                              watch_.seconds(Phase::kAggregate);
+    const double now_s = clock_.now();
     const double share = now_s > asked_s_ ? (busy_s - busy_before_s_) / (now_s - asked_s_) : -1;
     busy_before_s_ = busy_s;
     asked_s_ = now_s;
@@ -30,7 +30,8 @@ class Occupancy {
   }
 
  private:
-  Context& context_;
+  const Clock& clock_;
+  Stopwatch& watch_;
   bool by_processor_;
   double busy_before_s_ = 0, asked_s_;
 };

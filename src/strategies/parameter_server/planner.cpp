@@ -239,8 +239,12 @@ class Estimate {
                      gradient_s(kind, lanes_together(), 1));
     std::sort(seconds.begin(), seconds.end(), std::greater<>());
     const bool spares = config_.consistency == ConsistencyKind::kBackup;
-    const auto spared = spares ? static_cast<size_t>(config_.backup) : 0;
-    return seconds[std::min(spared, seconds.size() - 1)] + update_s(workers_);
+    const auto spared =
+        spares ? std::min(static_cast<size_t>(config_.backup), seconds.size() - 1) : 0;
+    const double step_s = seconds[spared] + update_s(workers_);
+    // The samples of those that are left out are computed again, so a batch takes more than a step.
+    const auto counted = static_cast<double>(seconds.size() - spared);
+    return step_s * static_cast<double>(seconds.size()) / counted;
   }
 
   // Links are shared with the other workers, so a worker gets what their load leaves over. Equal

@@ -18,7 +18,7 @@ Worker::Worker(Context& context, const Config& config)
       terms_(make_consistency(config, context.cluster.workers)->collects(),
              pulls_layers(config) && context.model.architecture().row_width == 0, config.staleness),
       accrued_(context, config),
-      occupancy_(context, config),
+      occupancy_(context.node.clock(), context.watch, config),
       rows_(context),
       incoming_(context.model.parameters().size()),
       sums_(context.task.deterministic ? incoming_.size() : 0),

@@ -210,7 +210,7 @@ std::vector<Range> balanced_stages(const PipelineConfig& config, const PlanInput
 size_t default_micro_batches(const PipelineConfig& config, const PlanInput& input, size_t nodes,
                              size_t replicas) {
   // Nobody waits for a single stage; parts of its batch would only be summed more often.
-  if (config.kind == ModelParallelKind::kHybrid && nodes == 1) return 1;
+  if (nodes == 1) return 1;
   const auto most = static_cast<size_t>(input.task.global_batch) / replicas;
   const size_t wanted = std::max<size_t>(1, std::min(4 * nodes, most));
   return is_interleaved(config) && wanted > nodes ? wanted / nodes * nodes : wanted;
