@@ -1,6 +1,7 @@
 // `tutti show`: finished runs side by side, from their run.json.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -20,9 +21,10 @@ RecordedRun record_of(const std::string& folder) {
   if (std::filesystem::exists(folder + "/shared_curve", failed)) return read_run(folder).record;
   if (!std::filesystem::exists(folder + "/run.json", failed) &&
       std::filesystem::exists(folder + "/compare.json", failed))
-    throw DataError(fmt::format("{0}: is a comparison, not a run; `tutti report {0}` shows it, and "
-                                "`tutti show {0}/runs/*` its runs",
-                                folder));
+    throw DataError(
+        fmt::format("{0}: is a comparison, not a run; `tutti report {0}` shows it, and "
+                    "`tutti show {0}/runs/*` its runs",
+                    folder));
   return read_recorded_run(folder + "/run.json");
 }
 
@@ -31,20 +33,22 @@ std::string cell(const std::optional<double>& value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "-";
 }
 
-void print_row(const RecordedRun& run) {
+std::string seconds_cell(const std::optional<double>& seconds) {
+  return seconds ? human_quantity(*seconds, Unit::kSeconds) : "-";
+}
+
+void print_row(const RecordedRun& run, size_t name_width) {
   // Without a target, or where only costs were simulated, there was nothing to miss.
   const RecordedQuality& quality = run.quality;
   const char* missed = quality.target && quality.best ? "missed" : "-";
-  fmt::print("{:<22} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}{}\n",
-             printable(run.name).substr(0, 22), printable(run.fabric), run.workers,
-             printable(run.obtained), cell(quality.final_test, "{:.4f}"),
-             cell(quality.last, "{:.4f}"), cell(quality.best, "{:.4f}"),
-             quality.reached ? cell(run.time.to_target_s, "{:.2f} s") : missed,
-             cell(run.time.total_s, "{:.2f} s"),
-             run.bytes_sent
-                 ? human_quantity(static_cast<double>(*run.bytes_sent), Unit::kBytes)
-                 : "-",
-             run.status == "done" ? "" : "  " + printable(run.status));
+  fmt::print(
+      "{:<{}} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}{}\n", printable(run.name),
+      name_width, printable(run.fabric), run.workers, printable(run.obtained),
+      cell(quality.final_test, "{:.4f}"), cell(quality.last, "{:.4f}"),
+      cell(quality.best, "{:.4f}"), quality.reached ? seconds_cell(run.time.to_target_s) : missed,
+      seconds_cell(run.time.total_s),
+      run.bytes_sent ? human_quantity(static_cast<double>(*run.bytes_sent), Unit::kBytes) : "-",
+      run.status == "done" ? "" : "  " + printable(run.status));
 }
 
 }  // namespace
@@ -56,9 +60,12 @@ int run_show(const ShowOptions& options) {
     std::cout << json_of(runs).dump() << "\n";
     return 0;
   }
-  fmt::print("{:<22} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}\n", "run", "fabric",
-             "n", "clock", "final test", "final val", "best val", "to target", "total", "sent");
-  for (const RecordedRun& run : runs) print_row(run);
+  size_t name_width = 8;
+  for (const RecordedRun& run : runs) name_width = std::max(name_width, printable(run.name).size());
+  fmt::print("{:<{}} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}\n", "run", name_width,
+             "fabric", "n", "clock", "final test", "final val", "best val", "to target", "total",
+             "sent");
+  for (const RecordedRun& run : runs) print_row(run, name_width);
   return 0;
 }
 

@@ -117,11 +117,23 @@ const std::map<std::string, std::string>& other_names() {
 // Maps keys that other systems and papers use to ours.
 const std::map<std::string, std::string>& other_keys() {
   static const std::map<std::string, std::string> keys = {
-      {"rate", "lr"},          {"learning_rate", "lr"}, {"eta", "lr"},
-      {"batch", "global_batch"}, {"batch_size", "global_batch"}, {"nodes", "workers"},
-      {"n", "workers"},        {"dataset", "data"},     {"num_epochs", "epochs"},
+      {"rate", "lr"},
+      {"learning_rate", "lr"},
+      {"eta", "lr"},
+      {"batch", "global_batch"},
+      {"batch_size", "global_batch"},
+      {"nodes", "workers"},
+      {"n", "workers"},
+      {"dataset", "data"},
+      {"num_epochs", "epochs"},
   };
   return keys;
+}
+
+// Maps settings to those that take their place when both would say the same thing.
+const std::map<std::string, std::string>& replaced_by() {
+  static const std::map<std::string, std::string> settings = {{"local_epochs", "local_steps"}};
+  return settings;
 }
 
 // The name of a variant is not a kind: the hint names the kind and its settings.
@@ -163,6 +175,9 @@ std::string hint_for(const std::string& prefix, const std::string& key,
                      const std::set<std::string>& known) {
   if (const auto other = other_keys().find(key); other != other_keys().end())
     if (known.contains(other->second)) return fmt::format("did you mean '{}'?", other->second);
+  if (const auto other = replaced_by().find(key); other != replaced_by().end())
+    if (known.contains(other->second))
+      return fmt::format("{}{} takes its place; leave one of the two out", prefix, other->second);
   const std::string name = documented_name(prefix + key);
   const auto documented = needs_by_name().find(name);
   if (documented != needs_by_name().end() && !documented->second.empty())

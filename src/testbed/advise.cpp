@@ -37,6 +37,7 @@ json to_json(const ModelCost& cost, const Job& job, const Architecture& architec
           {"layer_s", cost.layer_s},
           {"layers", architecture.layers.size()},
           {"fit_error", cost.error},
+          {"least_sample", cost.least_sample},
           {"timed", timed},
           {"flops", cost.flops},
           {"reference_flops", cost.reference_flops},

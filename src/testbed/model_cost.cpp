@@ -219,7 +219,9 @@ ModelCost measure_model_cost(const Job& job, const Resolved& task) {
   cost.error = costs.error;
   // The arithmetic is not free even when a model is too small for its samples to be measured.
   const double training_flops = task.architecture.training_flops();
-  cost.sample_s = std::max(costs.sample_s, training_flops / (4 * cost.reference_flops));
+  const double least_s = training_flops / (4 * cost.reference_flops);
+  cost.least_sample = costs.sample_s < least_s;
+  cost.sample_s = std::max(costs.sample_s, least_s);
   cost.flops = training_flops / cost.sample_s;
   return cost;
 }

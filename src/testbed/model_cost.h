@@ -41,6 +41,7 @@ struct ModelCost {
   double flops = 0;            // per second, when samples dominate the time
   double reference_flops = 0;  // that the reference kernel gets
   double error = 0;            // of the fit
+  bool least_sample = false;   // a sample costs too little to be measured: sample_s is a bound
   std::vector<TimedPass> timed;
   double efficiency() const { return flops / reference_flops; }
 };

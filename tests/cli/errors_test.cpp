@@ -91,6 +91,23 @@ TEST_F(Refused, UnknownKeysWithTheNearestOne) {
   expect_line(4, "model = { kind = \"logistic\", hiden = [3] }", {"task.model.hiden"});
 }
 
+// Names of other systems are understood, and of two settings that say the same one has to go.
+TEST_F(Refused, NamesThatOtherSystemsUse) {
+  expect_line(9, "rate = 0.1", {"optimizer.rate", "did you mean 'lr'?"});
+  expect_line(5, "batch_size = 20", {"task.batch_size", "did you mean 'global_batch'?"});
+  write_text(folder_ / "job.toml", small_job());
+  expect({"check", "job.toml", "--set",
+          "strategy={ kind = \"federated_averaging\", local_epochs = 2, local_steps = 3 }"},
+         {"strategy.local_epochs", "strategy.local_steps takes its place"});
+}
+
+TEST_F(Refused, TablesWithAnotherSeparator) {
+  write_text(folder_ / "table.csv", "a;b;kind\n1.5;2;x\n2.5;3;y\n");
+  write_text(folder_ / "job.toml",
+             with_line(small_job(), 3, "data = { kind = \"csv\", path = \"table.csv\" }"));
+  expect({"check", "job.toml"}, {"table.csv", "separated by commas", "semicolons"});
+}
+
 TEST_F(Refused, SettingsWithoutEffect) {
   expect_line(8, "kind = \"sgd\"\nmomentum = 0.9",
               {"optimizer.momentum", "it needs optimizer.kind = \"momentum\""}, 1);

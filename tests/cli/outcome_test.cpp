@@ -53,6 +53,7 @@ TEST(Diverged, IsSaidOnce) {
   EXPECT_TRUE(has(ended.err, "tutti: diverged: " + reason + "\n")) << ended.err;
   EXPECT_EQ(all.find(reason), all.rfind(reason)) << all;
   EXPECT_TRUE(has(ended.out, "status    diverged\n")) << ended.out;
+  EXPECT_FALSE(has(ended.err, "lost rank")) << ended.err;  // whoever missed the one that diverged
 }
 
 }  // namespace

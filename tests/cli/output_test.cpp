@@ -1,4 +1,5 @@
 // What the program prints, for people and for machines.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -115,6 +116,39 @@ const std::vector<std::pair<std::string, std::string>> kRecordKeys = {{"schema",
                                                                       {"versions.ucx", "s"},
                                                                       {"machine.cpu", "s"},
                                                                       {"folder", "s"}};
+
+TEST_F(Output, ShowsWholeNamesAndTimesThatAreNotNought) {
+  const std::string name = "a-name-that-is-longer-than-any-column-was";
+  train("run", {"name=" + name, "cluster.fabric=virtual"});
+  const std::string shown = run({"show", "run"}).out;
+  EXPECT_TRUE(has(shown, name + " ")) << shown;
+  EXPECT_FALSE(has(shown, "0.00 s")) << shown;
+  run({"compare", "job.toml", "--set", "cluster.fabric=virtual", "--strategies", "ring", "--out",
+       "compared"});
+  const Ended ended = run_tutti({"show", "compared"}, {.folder = folder_.path()});
+  EXPECT_EQ(ended.exit_code, kExitBadJob);
+  EXPECT_TRUE(has(ended.err, "is a comparison, not a run; `tutti report compared`")) << ended.err;
+}
+
+// Nobody means 30 different numbers to be 30 kinds without knowing it.
+TEST_F(Output, ManyNumbersAsClassesAreAskedAbout) {
+  const auto says = [&](int classes, const std::string& prefix) {
+    std::string table = "a,b,y\n";
+    for (int i = 0; i < 200; ++i)
+      table += fmt::format("{},{},{}{}\n", i, i % 7, prefix, i % classes);
+    write_text(folder_ / "table.csv", table);
+    const Arguments data = {"--set", "task.data={ kind = \"csv\", path = \"table.csv\" }"};
+    const bool checked =
+        has(run(Arguments{"check", "job.toml"} + data).out, "task.data.regression = true");
+    const bool trained =
+        has(run(Arguments{"train", "job.toml"} + data).err, "task.data.regression = true");
+    EXPECT_EQ(checked, trained);
+    return checked;
+  };
+  EXPECT_TRUE(says(30, ""));
+  EXPECT_FALSE(says(5, ""));
+  EXPECT_FALSE(says(30, "kind "));
+}
 
 TEST_F(Output, TrainPrintsOneObjectWithEveryKey) {
   for (const std::string fabric : {"process", "virtual"}) {

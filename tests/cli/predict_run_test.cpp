@@ -42,6 +42,22 @@ TEST_F(Predict, RunsWithoutParametersAreExplained) {
   expect({"flowers.csv", "test samples of the run", "put it back"});
 }
 
+// Neither the run nor the samples are overwritten by what is predicted from them.
+TEST_F(Predict, OverwritesNothingThatItReads) {
+  train_on_flowers();
+  write_text(folder_ / "new.csv", table("", flowers(30, false)));
+  const std::string record = content_of(folder_ / "run/run.json");
+  for (const char* output : {"run/run.json", "./run/../run/parameters.safetensors", "new.csv"}) {
+    const Ended ended = run({"predict", "run", "--data", "new.csv", "--output", output});
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << output;
+    EXPECT_TRUE(has(ended.err, std::string("--output ") + output)) << ended.err;
+  }
+  EXPECT_EQ(content_of(folder_ / "run/run.json"), record);
+  for (const char* output : {"run/new.csv", "answers.csv", "answers.csv"})
+    EXPECT_EQ(run({"predict", "run", "--data", "new.csv", "--output", output}).exit_code,
+              kExitDone);
+}
+
 // The run keeps its names, scales and shapes: its training data may be gone or replaced.
 TEST_F(Predict, NeedsNothingButTheRun) {
   Lines rows = flowers(150, true);

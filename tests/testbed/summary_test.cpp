@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "core/described_json.h"
 #include "core/error.h"
@@ -43,6 +46,13 @@ class Summary : public testing::Test {
   TemporaryFolder folder_;
   std::vector<std::string> folders_;
 };
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+  return cells;
+}
 
 const Settings kRing = {"strategy.topology=ring", "cluster.workers=2"};
 const Settings kTree = {"strategy.topology=tree", "cluster.workers=2"};
@@ -123,6 +133,32 @@ TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
   EXPECT_EQ(ring["status"], "done");
   const std::string table = comparison_table(made, {.columns = 100, .bold = true});
   EXPECT_NE(table.find("\033[31mtree"), std::string::npos) << table;
+}
+
+TEST_F(Summary, EverySeedEndsInItsOwnWay) {
+  add("ring1", {.settings = kRing, .qualities = {0.3}, .status = "diverged"});
+  add("ring2", {.settings = kRing, .seed = 2, .qualities = {0.5, 0.9}});
+  add("tree", {.settings = kTree, .qualities = {0.5, 0.9}});
+  const Comparison made = summarise_runs(folders_);
+  EXPECT_EQ(row(json_of(made), "ring")["statuses"], json({"diverged", "done"}));
+  std::map<std::string, std::string> statuses;  // by seed
+  std::istringstream lines(comparison_csv(made));
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> header = cells_of(line);
+  const auto column = [&](const std::string& name) {
+    return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+  };
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> cells = cells_of(line);
+    if (cells.at(column("strategy")) == "\"ring\"")
+      statuses[cells.at(column("seed"))] = cells.at(column("status"));
+  }
+  EXPECT_EQ(statuses,
+            (std::map<std::string, std::string>{{"1", "\"diverged\""}, {"2", "\"done\""}}));
+  const std::string table = comparison_table(made, {});
+  EXPECT_NE(table.find("diverged 1 of 2"), std::string::npos) << table;
+  EXPECT_NE(table.find("ring, seed 1: diverged"), std::string::npos) << table;
 }
 
 TEST_F(Summary, ConvergenceIsReportedBesideTheTarget) {
@@ -321,8 +357,7 @@ TEST_F(Summary, SaysWhoTookTheRunOfWhom) {
   const Settings real = {"cluster.fabric=process"};
   add("one", {.settings = kRing + real, .qualities = {0.5, 0.9}});
   add("other", {.settings = kTree + real, .qualities = {0.5, 0.9}});
-  for (const json& each : written()["strategies"])
-    EXPECT_TRUE(each["same_run_as"].is_null());
+  for (const json& each : written()["strategies"]) EXPECT_TRUE(each["same_run_as"].is_null());
 }
 
 TEST_F(Summary, NamesThePlanOfEach) {

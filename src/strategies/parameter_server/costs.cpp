@@ -81,8 +81,11 @@ StepCosts step_costs(const PlanInput& input, const Config& config,
     const double pieces = input.task.deterministic || config.pull_every > 1
                               ? 1.0
                               : static_cast<double>(pieces_of(input.architecture, shard).size());
-    worker.bytes_sent += pulls * (static_cast<double>(shard.size()) * element + sizeof(Request));
-    worker.messages += pulls * (1 + pieces);
+    // One request asks for the next parameters and announces the gradient; ahead of it, two do.
+    const double requests = asks_ahead_of_push(config) ? 2 : 1;
+    worker.bytes_sent +=
+        pulls * (static_cast<double>(shard.size()) * element + requests * sizeof(Request));
+    worker.messages += pulls * (requests + pieces);
     largest = std::max(largest, shard.size());
     held += shard.size();
     pieces_held += pulls_layers(config)
@@ -96,8 +99,8 @@ StepCosts step_costs(const PlanInput& input, const Config& config,
   server.bytes_sent = pulls * workers * (served + shards_served * sizeof(Reply));
   server.messages = pulls * workers * (shards_served + static_cast<double>(answers));
   // Every server passes on the updates of its shards: one a step, or one for each push.
-  const bool collects = config.consistency == ConsistencyKind::kBsp ||
-                        config.consistency == ConsistencyKind::kBackup;
+  const bool collects =
+      config.consistency == ConsistencyKind::kBsp || config.consistency == ConsistencyKind::kBackup;
   const double updates = collects ? 1 : workers;
   const auto copies = static_cast<double>(config.replicas);
   server.bytes_sent +=

@@ -137,9 +137,9 @@ double step_seconds(const Placement& placement, const PipelineConfig& config,
     const double update_s =
         5 * bytes_of_values(own.parameter_count) / input.cluster.memory_bandwidth;
     // Around a ring each host sends once for every group that passes it.
-    const double bandwidth = shared_bandwidth(
-        input.cluster, is_ring ? placement.nodes * placement.shards
-                               : static_cast<size_t>(input.cluster.workers));
+    const double bandwidth =
+        shared_bandwidth(input.cluster, is_ring ? placement.nodes * placement.shards
+                                                : static_cast<size_t>(input.cluster.workers));
     const double rounds_s = static_cast<double>(rounds.size()) * latency_of(input.cluster);
     slowest_s = std::max(slowest_s, rounds_s + bytes / bandwidth + update_s);
   }
@@ -150,6 +150,7 @@ double step_seconds(const Placement& placement, const PipelineConfig& config,
 
 double bubble_share(const Placement& placement, const PipelineConfig& config,
                     const PlanInput& input) {
+  if (placement.nodes == 1) return 0;  // not even by rounding
   const std::vector<StageTimes> times = all_times(placement, config, input);
   double busy_s = 0;
   for (size_t s = 0; s < times.size(); ++s) {
@@ -186,8 +187,7 @@ double stage_memory(const PipelineConfig& config, const PlanInput& input, const 
   const double versions =  // of the weights
       config.vertical_sync ? static_cast<double>(input.cluster.workers) : under_way;
   const bool asynchronous = config.schedule == PipelineSchedule::kAsynchronous;
-  const double stashed =
-      asynchronous && versions > 1 ? versions * values * sizeof(float) : 0;
+  const double stashed = asynchronous && versions > 1 ? versions * values * sizeof(float) : 0;
   return stashed + values * (2 * sizeof(float) + static_cast<double>(element_bytes(input))) +
          state * sizeof(float) + kept + arriving + 2 * outgoing;
 }

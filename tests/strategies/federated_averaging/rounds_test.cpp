@@ -105,6 +105,30 @@ TEST(FederatedRounds, BytesAreThoseOfTheClientsNotOfTheWorkers) {
   EXPECT_NEAR(bytes("scaffold") - bytes("fedavg"), vectors, 1);
 }
 
+// A worker reports of each client beside its update; SCAFFOLD's updates are two vectors.
+TEST(FederatedRounds, WorkersSendWhatIsPlanned) {
+  for (const char* algorithm : {"fedavg", "scaffold"}) {
+    const auto settings_of = [&](const char* rounds) {
+      return virtual_rounds({"task.eval_every=1000", "strategy.fraction=1",
+                             std::string("task.max_steps=") + rounds,
+                             std::string("strategy.algorithm=") + algorithm});
+    };
+    const RunRecord shorter = done(settings_of("2")), longer = done(settings_of("4"));
+    const Plan plan = resolve(load_job("", settings_of("4"))).plan;
+    double bytes = 0, messages = 0, planned_bytes = 0, planned_messages = 0;
+    for (size_t i = 0; i < plan.nodes.size(); ++i) {
+      if (plan.nodes[i].role == "server") continue;
+      const NodeReport &after = longer.nodes[i], &before = shorter.nodes[i];
+      bytes += static_cast<double>(after.bytes_sent - before.bytes_sent) / 2;
+      messages += static_cast<double>(after.messages - before.messages) / 2;
+      planned_bytes += plan.nodes[i].bytes_sent;
+      planned_messages += plan.nodes[i].messages;
+    }
+    EXPECT_EQ(planned_messages, messages) << algorithm;
+    EXPECT_NEAR(planned_bytes, bytes, 0.02 * bytes) << algorithm;
+  }
+}
+
 // One of the workers is fifty times slower than the others.
 Settings slow_worker(const Settings& more) {
   return virtual_rounds({"cluster.speed_factors=[1.0, 1.0, 1.0, 0.02]", "task.max_steps=8",

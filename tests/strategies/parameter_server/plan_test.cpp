@@ -33,37 +33,73 @@ Settings demo(const std::string& consistency) {
           "strategy.consistency=" + consistency};
 }
 
-double step_s(const Settings& settings, const Data& data) {
-  const auto total_s = [&](int steps) {
+// The seconds that a thousand samples take, of those that count.
+double thousand_s(const Settings& settings, const Data& data) {
+  struct Total {
+    double seconds = 0, samples = 0;
+  };
+  const auto total = [&](int steps) {
     Job job = load_job("", settings + Settings{"task.max_steps=" + std::to_string(steps)});
     const std::atomic<bool> never{false};
     const RunRecord record =
         launch(resolve(job, data),
                {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
     EXPECT_EQ(record.status, "done") << record.error;
-    double most = 0;
-    for (const NodeReport& node : record.nodes) most = std::max(most, node.total_s);
+    Total most;
+    for (const NodeReport& node : record.nodes) {
+      most.seconds = std::max(most.seconds, node.total_s);
+      most.samples = std::max(most.samples, static_cast<double>(node.samples));
+    }
     return most;
   };
-  return (total_s(20) - total_s(8)) / 12;
+  const Total shorter = total(8), longer = total(20);
+  return 1000 * (longer.seconds - shorter.seconds) / (longer.samples - shorter.samples);
 }
 
 void expect_best(const Settings& task, double tolerance) {
   const Data data = resolve(load_job("", task)).data;
-  const double chosen_s = step_s(task + Settings{"strategy.servers=auto"}, data);
-  for (const int servers : {1, 2, 4, 8})
+  const auto machines = static_cast<int>(load_job("", task).cluster.workers);
+  const double chosen_s = thousand_s(task + Settings{"strategy.servers=auto"}, data);
+  for (int servers = 1; servers <= machines; servers *= 2)
     for (const bool colocated : {true, false}) {
-      if (!colocated && servers == 8) continue;  // no machine is left
+      const int workers = colocated ? machines : machines - servers;
+      if (workers < 1) continue;  // no machine is left
       const Settings fixed = {"strategy.servers=" + std::to_string(servers),
-                              "cluster.workers=" + std::to_string(colocated ? 8 : 8 - servers),
+                              "cluster.workers=" + std::to_string(workers),
                               std::string("cluster.colocated=") + (colocated ? "true" : "false")};
-      EXPECT_LE(chosen_s, tolerance * step_s(task + fixed, data))
+      EXPECT_LE(chosen_s, tolerance * thousand_s(task + fixed, data))
           << servers << (colocated ? " with workers" : " apart");
     }
 }
 
 TEST(ServerPlan, IsFastestOfAllOnTheMachinesOfTheDemo) { expect_best(demo("bsp"), 1.02); }
 TEST(ServerPlan, IsFastestOfAllWithoutABarrierToo) { expect_best(demo("asp"), 1.05); }
+
+// Whoever comes last has computed for nothing: of two workers it is half of all work, of four a
+// quarter. So the time of a batch is not that of a step. The estimate leaves out that late
+// gradients fill the links, too, which is up to a quarter; taking steps for batches is wrong by a
+// third to half.
+TEST(ServerPlan, CountsWhatBackupThrowsAway) {
+  const Settings task =
+      demo("backup") + Settings{"strategy.backup=1", "cluster.workers=4", "cluster.racks=1"};
+  const Resolved resolved = resolve(load_job("", task + Settings{"strategy.servers=auto"}));
+  const Job job = load_job("", task);
+  parameter_server::Config config;
+  config.consistency = parameter_server::ConsistencyKind::kBackup;
+  config.automatic = true;
+  const auto plans = parameter_server::server_plans(
+      config,
+      {job.task, job.cluster, job.optimizer, resolved.architecture, sizes_of(resolved.data)});
+  for (const parameter_server::ServerPlan& plan : plans) {
+    const Settings fixed = {
+        "strategy.servers=" + std::to_string(plan.servers),
+        "cluster.workers=" + std::to_string(plan.workers),
+        std::string("cluster.colocated=") + (plan.colocated ? "true" : "false")};
+    const double batch_s = 0.128 * thousand_s(task + fixed, resolved.data);
+    EXPECT_NEAR(plan.step_s, batch_s, 0.25 * batch_s)
+        << plan.servers << " servers, " << plan.workers << " workers";
+  }
+}
 
 // Slow machines hold up a barrier as workers; as servers they do not.
 TEST(ServerPlan, PutsServersOnTheSlowMachines) {
@@ -164,34 +200,65 @@ TEST(ServerPlan, ThatCannotBeIsRefusedAndNotLookedFor) {
   }
 }
 
-// What is planned for the busiest node is what it sends in a step, also where servers hold copies
-// and several shards each. Control messages beside a step and cuts that are not even are below 2 %.
+// What is planned for the busiest node, and for the busiest worker, is what they send in a step.
+// Control messages beside a step and cuts that are not even are below 2 %.
+void expect_sent_as_planned(const Settings& more) {
+  const auto settings_of = [&](int steps) {
+    return logistic_task() +
+           Settings{"task.data.features=20000",
+                    "task.eval_every=1000",
+                    "task.epochs=100",
+                    "strategy.kind=parameter_server",
+                    "strategy.servers=3",
+                    "cluster.fabric=virtual",
+                    "cluster.workers=4",
+                    "cluster.cost_only=true",
+                    "task.max_steps=" + std::to_string(steps)} +
+           more;
+  };
+  const RunRecord shorter = run(settings_of(4)), longer = run(settings_of(24));
+  ASSERT_EQ(longer.status, "done") << longer.error;
+  const Plan plan = resolve(load_job("", settings_of(24))).plan;
+  struct Sent {
+    double bytes = 0, messages = 0;
+  };
+  Sent sent, planned, sent_by_workers, planned_for_workers;
+  const auto raise = [](Sent& most, double bytes, double messages) {
+    most = {std::max(most.bytes, bytes), std::max(most.messages, messages)};
+  };
+  for (size_t i = 0; i < longer.nodes.size(); ++i) {
+    const NodeReport &after = longer.nodes[i], &before = shorter.nodes[i];
+    const double bytes = static_cast<double>(after.bytes_sent - before.bytes_sent) / 20;
+    const double messages = static_cast<double>(after.messages - before.messages) / 20;
+    raise(sent, bytes, messages);
+    raise(planned, plan.nodes[i].bytes_sent, plan.nodes[i].messages);
+    if (plan.nodes[i].role != "worker") continue;
+    raise(sent_by_workers, bytes, messages);
+    raise(planned_for_workers, plan.nodes[i].bytes_sent, plan.nodes[i].messages);
+  }
+  EXPECT_NEAR(planned.bytes, sent.bytes, 0.02 * sent.bytes);
+  EXPECT_NEAR(planned.messages, sent.messages, 0.02 * sent.messages);
+  EXPECT_NEAR(planned_for_workers.bytes, sent_by_workers.bytes, 0.02 * sent_by_workers.bytes);
+  EXPECT_NEAR(planned_for_workers.messages, sent_by_workers.messages,
+              0.02 * sent_by_workers.messages);
+}
+
 TEST(ServerPlan, KnowsWhatCopiesSend) {
   for (const char* consistency : {"bsp", "asp"})
     for (const char* shards : {"1", "2", "3"}) {
-      const auto settings_of = [&](int steps) {
-        return logistic_task() +
-               Settings{"task.data.features=20000", "task.eval_every=1000", "task.epochs=100",
-                        "strategy.kind=parameter_server", "strategy.servers=3",
-                        "strategy.replicas=1", "cluster.fabric=virtual", "cluster.workers=4",
-                        "cluster.cost_only=true",
-                        std::string("strategy.consistency=") + consistency,
-                        std::string("strategy.shards_per_server=") + shards,
-                        "task.max_steps=" + std::to_string(steps)};
-      };
-      const RunRecord shorter = run(settings_of(4)), longer = run(settings_of(24));
-      ASSERT_EQ(longer.status, "done") << longer.error;
-      double bytes = 0, messages = 0;
-      for (size_t i = 0; i < longer.nodes.size(); ++i) {
-        const NodeReport &after = longer.nodes[i], &before = shorter.nodes[i];
-        bytes = std::max(bytes, static_cast<double>(after.bytes_sent - before.bytes_sent) / 20);
-        messages = std::max(messages, static_cast<double>(after.messages - before.messages) / 20);
-      }
-      const Plan plan = resolve(load_job("", settings_of(24))).plan;
-      const NodePlan& busiest = plan.busiest();
-      EXPECT_NEAR(busiest.bytes_sent, bytes, 0.02 * bytes) << consistency << " " << shards;
-      EXPECT_NEAR(busiest.messages, messages, 0.02 * messages) << consistency << " " << shards;
+      SCOPED_TRACE(fmt::format("{} with {} shards a server", consistency, shards));
+      expect_sent_as_planned({"strategy.replicas=1",
+                              std::string("strategy.consistency=") + consistency,
+                              std::string("strategy.shards_per_server=") + shards});
     }
+}
+
+TEST(ServerPlan, KnowsWhatIsAskedAhead) {
+  for (const char* prefetch : {"true", "false"}) {
+    SCOPED_TRACE(prefetch);
+    expect_sent_as_planned(
+        {"strategy.consistency=asp", std::string("strategy.prefetch=") + prefetch});
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The estimates that plans are chosen by against the simulation, where what is fixed in a pass and
 // in a layer takes nearly all of the time.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "strategies/pipeline/placement.h"
@@ -73,6 +74,19 @@ TEST(StageCosts, CountWhatIsFixedAsTheSimulationDoes) {
       EXPECT_NEAR(estimated_step_s(settings, way.config), simulated_s, 0.02 * simulated_s)
           << fmt::format("{}", fmt::join(overhead + way.settings, ", "));
     }
+}
+
+// Nobody waits for a single stage, so parts of its batch would only cost what each part costs.
+TEST(StageCosts, ASingleStageTakesItsBatchWhole) {
+  for (const char* strategy : {"kind = \"pipeline\", stages = \"auto\", replicas = 1",
+                               "kind = \"hybrid\", stages = \"auto\""}) {
+    const Resolved resolved = resolve(load_job(
+        "", fixed_costs({fmt::format("strategy={{ {} }}", strategy), "cluster.workers=1"})));
+    const std::string plan = fmt::format("{}", fmt::join(resolved.plan.reasons, "\n"));
+    EXPECT_NE(plan.find("1 micro-batch"), std::string::npos) << plan;
+    EXPECT_EQ(plan.find("4 micro-batches"), std::string::npos) << plan;
+    EXPECT_NE(plan.find("nodes idle 0 %"), std::string::npos) << plan;
+  }
 }
 
 }  // namespace
