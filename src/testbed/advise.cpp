@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/isolated_run.h"
 #include "fabric/virtual/validation.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/model_cost.h"
+#include "testbed/time_to_target.h"
 #include "testbed/variants.h"
 #include "testbed/what_if.h"
 
@@ -109,6 +112,34 @@ void find_learning(std::vector<Choice>& choices, const Resolved& task, int seeds
   }
 }
 
+// When each choice that learns gets to its target: simulated side by side on the cores here.
+void find_times(std::vector<Choice>& choices, const std::vector<Plan>& plans, const Data& data,
+                const Announce& announce, const std::atomic<bool>& stop) {
+  std::vector<IsolatedWork> works;
+  std::vector<Choice*> asked;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i].reaches()) continue;
+    asked.push_back(&choices[i]);
+    works.push_back([&choice = choices[i], &plan = plans[i], &data](const std::atomic<bool>& raised) {
+      const std::vector<double> times =
+          times_to_target(choice.job, plan, choice.learning, data, kMostEffort, raised);
+      return std::string(reinterpret_cast<const char*>(times.data()),
+                         times.size() * sizeof(double));
+    });
+  }
+  const std::vector<std::string> replies = run_side_by_side(
+      "simulation", works,
+      [&](size_t i) {
+        announce(fmt::format("simulating {} to its target ({} of {})", asked[i]->name, i + 1,
+                             works.size()));
+      },
+      stop);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    asked[i]->times_s.resize(replies[i].size() / sizeof(double));
+    std::memcpy(asked[i]->times_s.data(), replies[i].data(), replies[i].size());
+  }
+}
+
 // The job has the whole cluster, so that a comparison includes all strategies, and the costs that
 // the advice was found with. It is planned again when it runs.
 std::string job_to_hand_on(const Job& base, const Choice& best) {
@@ -148,6 +179,7 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
   advice["model_cost"]["obtained"] = options.declared ? "declared" : "measured";
 
   std::vector<Choice> choices;
+  std::vector<Plan> plans;
   json refused = json::array();
   const std::vector<std::string> everyone = {"all"};
   for (ComparedJob& candidate : compared_jobs(
@@ -168,8 +200,10 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     choice.memory_bytes = candidate.plan.most_memory_bytes();
     choice.fits = !shortage_of_memory(choice.job, candidate.plan);
     choices.push_back(std::move(choice));
+    plans.push_back(std::move(candidate.plan));
   }
   find_learning(choices, task, options.seeds, announce, stop);
+  find_times(choices, plans, task.data, announce, stop);
   rank(choices);
 
   advice["choices"] = json::array();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "fabric/virtual/validation.h"
 #include "jobs/footprint.h"
@@ -20,6 +21,11 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 
 }  // namespace
 
+double Choice::time_s() const {
+  if (times_s.empty()) return learning.steps * step.step_s;
+  return std::accumulate(times_s.begin(), times_s.end(), 0.0) / static_cast<double>(times_s.size());
+}
+
 double Choice::error() const {
   const double simulation = kNetworkValidation.mean_absolute_error;
   const double cost = step.compute * cost_error;  // of the share of the time that it makes up
@@ -31,7 +37,7 @@ void rank(std::vector<Choice>& choices) {
   std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
     if (a.fits != b.fits) return a.fits;
     if (a.reaches() != b.reaches()) return a.reaches();
-    return a.reaches() ? a.time_s() < b.time_s() : a.step.step_s < b.step.step_s;
+    return a.reaches() ? a.time_s() < b.time_s() : a.step_s() < b.step_s();
   });
 }
 
@@ -86,9 +92,8 @@ nlohmann::json to_json(const Choice& c) {
           {"co2e_g", when_reached(co2e.value)},
           {"cost", when_reached(cost.value)},
           {"currency", c.job.footprint.currency},
-          {"step_s", c.step.step_s},
+          {"step_s", c.step_s()},
           {"step_error", c.step.step_error},
-          {"evaluation_s", c.step.evaluation_s},
           {"steps_to_target", when_reached(c.learning.steps)},
           {"steps_error", when_reached(c.learning.error)},
           {"bytes_per_step", c.step.bytes},

@@ -18,14 +18,16 @@ struct Choice {
   std::string equivalence;  // of the plan
   StepFigures step;
   Learning learning;
+  std::vector<double> times_s;  // to the target, of each seed that reached it
   double memory_bytes = 0;  // of the node that needs most
   bool fits = true;
   double cost_error = 0;  // of the model's cost, as it was fitted here; 0: it was declared
 
   bool reaches() const { return learning.reached > 0; }
-  double time_s() const {
-    return learning.steps * step.step_s + learning.evaluations * step.evaluation_s;
-  }
+  // To the target: the mean over the seeds that reached it.
+  double time_s() const;
+  // That time by its steps: each has its share of the evaluations.
+  double step_s() const { return reaches() ? time_s() / learning.steps : step.step_s; }
   double joules() const { return time_s() * step.watts; }
   // The relative error of the time: the spreads over seeds and stragglers, the error of simulated
   // times against measured ones and that of the model's cost, taken as independent.

@@ -50,7 +50,7 @@ Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
   lesson.exit_code = record.exit_code;
   if (record.exit_code != kExitDone || record.nodes.empty()) return lesson;
   const bool higher = record.higher_is_better;
-  for (const EvaluationRow& row : record.nodes.front().evaluations) {
+  for (const EvaluationRow& row : record.evaluations) {
     if (lesson.evaluations == 0 || is_better(row.quality, lesson.best_quality, higher))
       lesson.best_quality = row.quality;
     ++lesson.evaluations;
@@ -65,7 +65,7 @@ Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
 Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
   double least = INFINITY, most = 0;
   for (const Lesson& lesson : lessons) {
-    ++learning.runs;
+    const int seed = learning.runs++;
     if (lesson.exit_code == kExitDiverged)
       learning.failure = "its loss diverged";
     else if (lesson.exit_code != kExitDone)
@@ -75,6 +75,7 @@ Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
     ++learning.reached;
     learning.steps += lesson.steps;
     learning.evaluations += lesson.evaluations;
+    learning.reached_at.emplace_back(seed, std::llround(lesson.evaluations));
     least = std::min(least, lesson.steps);
     most = std::max(most, lesson.steps);
   }

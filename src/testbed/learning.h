@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jobs/job.h"
@@ -19,6 +20,8 @@ struct Learning {
   double steps = 0;           // to the target: mean over the seeds that reached it
   double error = 0;           // relative: half the spread over the seeds
   double evaluations = 0;     // until then, likewise
+  // Of each seed that reached it: how far from the job's own, and the evaluation that said so.
+  std::vector<std::pair<int, int64_t>> reached_at;
   double best_quality = 0;    // mean over the seeds, of those that did not reach it too
   std::string failure;        // how a run ended that did not end well
 };

@@ -1,65 +1,33 @@
 #include "testbed/step_simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "core/error.h"
-#include "fabric/outcome.h"
-#include "jobs/launcher.h"
+#include "testbed/cost_run.h"
 
 namespace tutti {
 namespace {
 
 constexpr int64_t kWarmUp = 2;
 constexpr int64_t kSteps = 8;         // where every step is like the other
-constexpr int64_t kRandomSteps = 60;  // where they differ
+constexpr int64_t kRandomSteps = 64;  // where they differ
 constexpr int kStragglerSeeds = 3;
 constexpr double kWireShare = 0.957;  // of the bandwidth that payloads get, as the fabric has it
 
-// Nodes that do not wait for each other end one after the other: a few steps would drown in that.
-bool steps_are_alike(const Job& job) { return job.strategy->taxonomy().timing == "synchronous"; }
-
-bool has_chance(const ClusterConfig& cluster) {
-  return std::any_of(cluster.stragglers.begin(), cluster.stragglers.end(),
-                     [](const StragglerConfig& s) { return s.kind != StragglerKind::kConstant; });
-}
 
 RunRecord run_steps(Job job, const Data& data, int64_t steps, const std::atomic<bool>& stop) {
   job.task.max_steps = steps;
   job.task.epochs = 1 << 20;  // the steps decide
   job.task.eval_every = 1e9;  // only at the end
-  job.task.target = 0;
-  // What some strategies do depends on the values: then the arithmetic is done, outside of time.
-  job.cluster.cost_only = true;
-  std::optional<Resolved> resolved;
-  try {
-    resolved = resolve(job, data);
-  } catch (const ConfigError&) {
-    job.cluster.cost_only = false;
-    resolved = resolve(job, data);
-  }
-  RunRecord record = launch(*resolved, {.out = "", .keep_files = false}, stop);
-  if (record.exit_code == kExitInterrupted) throw InterruptedError();
-  if (record.exit_code != kExitDone)
-    throw Error(fmt::format("the simulation of {} failed: {}", job.name, record.error));
-  return record;
+  return run_costs(std::move(job), data, stop);
 }
 
 double total_s(const RunRecord& record) {
   double most = 0;
   for (const NodeReport& node : record.nodes) most = std::max(most, node.total_s);
   return most;
-}
-
-// What is left of a run of kWarmUp steps, which all take as long as the second.
-double evaluation_s(const RunRecord& record) {
-  const std::vector<double>& ends = record.nodes[0].step_ends;
-  TUTTI_CHECK(ends.size() >= 2);
-  return std::max(0.0, total_s(record) - static_cast<double>(kWarmUp) * (ends[1] - ends[0]));
 }
 
 // Bytes that one direction of a host's link carries, less those of the shorter run.
@@ -95,8 +63,7 @@ void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
 
 StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
                           const std::atomic<bool>& stop) {
-  const int64_t settling = resolve(job, data).plan.settling_steps;
-  const int64_t warm_up = std::max(kWarmUp, settling);
+  const int64_t warm_up = std::max(kWarmUp, resolve(job, data).plan.settling_steps);
   const RunRecord shorter = run_steps(job, data, warm_up, stop);
   const RunRecord longer = run_steps(job, data, warm_up + steps, stop);
   const auto count = static_cast<double>(steps);
@@ -104,10 +71,6 @@ StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
   StepFigures figures;
   figures.nodes = static_cast<int64_t>(longer.nodes.size());
   figures.step_s = seconds / count;
-  figures.evaluation_s =
-      settling > 0
-          ? evaluation_s(run_steps(job, data, kWarmUp, stop))
-          : std::max(0.0, total_s(shorter) - static_cast<double>(warm_up) * figures.step_s);
   figures.watts = (longer.joules - shorter.joules) / seconds;
   double total = 0;
   for (size_t i = 0; i < longer.nodes.size(); ++i) {
@@ -128,11 +91,22 @@ StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
   return figures;
 }
 
+// Nodes that do not wait for each other end one after the other, and some talk only every so many
+// steps: a few steps would drown in that.
+bool steps_are_synchronous(const Job& job) {
+  return job.strategy->taxonomy().timing == "synchronous";
+}
+
 }  // namespace
+
+bool has_chance(const ClusterConfig& cluster) {
+  return std::any_of(cluster.stragglers.begin(), cluster.stragglers.end(),
+                     [](const StragglerConfig& s) { return s.kind != StragglerKind::kConstant; });
+}
 
 StepFigures simulate_steps(const Job& job, const Data& data, const std::atomic<bool>& stop) {
   if (!has_chance(job.cluster))
-    return simulate_once(job, data, steps_are_alike(job) ? kSteps : kRandomSteps, stop);
+    return simulate_once(job, data, steps_are_synchronous(job) ? kSteps : kRandomSteps, stop);
   StepFigures mean;
   double least_s = INFINITY, most_s = 0, sum_s = 0;
   for (int seed = 0; seed < kStragglerSeeds; ++seed) {

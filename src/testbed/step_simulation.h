@@ -11,7 +11,6 @@ namespace tutti {
 struct StepFigures {
   double step_s = 0;
   double step_error = 0;  // relative: half the spread over the seeds of the stragglers
-  double evaluation_s = 0;
   double watts = 0;     // of the whole cluster, while it trains
   double bytes = 0;     // sent by the node that sends most
   double messages = 0;  // of the same node
@@ -21,6 +20,8 @@ struct StepFigures {
   bool busiest_receives = false;
   int64_t nodes = 0;
 };
+
+bool has_chance(const ClusterConfig& cluster);  // stragglers that are drawn
 
 // Takes the difference of two simulations, so that starting and evaluating do not count as steps.
 // Throws Error when the run does not end well.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "core/error.h"
+#include "testbed/time_to_target.h"
 
 namespace tutti {
 namespace {
@@ -37,8 +39,10 @@ Job with_bandwidth(const Choice& choice, double factor) {
 
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
   // Planned anew: another cluster may have another best plan.
-  const StepFigures step = simulate_steps(resolve(job, task.data).job, task.data, stop);
-  return choice.learning.steps * step.step_s + choice.learning.evaluations * step.evaluation_s;
+  const Resolved planned = resolve(job, task.data);
+  const std::vector<double> times = times_to_target(planned.job, planned.plan, choice.learning,
+                                                    task.data, kMostEffort / 8, stop);
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 }
 
 json WhatIf::bandwidth(const std::vector<Choice>& choices) const {
@@ -114,8 +118,8 @@ json WhatIf::workers(const std::vector<Choice>& choices) const {
 }
 
 json WhatIf::batch(const Choice& best) const {
-  std::vector<std::pair<double, double>> measured = {
-      {static_cast<double>(best.job.task.global_batch), best.learning.steps}};
+  std::vector<Learning> measured = {best.learning};
+  measured.front().global_batch = best.job.task.global_batch;
   json points = json::array(), missed = json::array();
   const auto samples = static_cast<int64_t>(task.data.splits.train.size());
   std::vector<LearningQuestion> questions;
@@ -131,21 +135,26 @@ json WhatIf::batch(const Choice& best) const {
                          .seeds = 1,
                          .most_workers = best.learning.workers});
   }
-  for (const Learning& learning : measure_learning(questions, task.data, announce, stop)) {
+  for (Learning& learning : measure_learning(questions, task.data, announce, stop)) {
     if (learning.reached > 0)
-      measured.emplace_back(static_cast<double>(learning.global_batch), learning.steps);
+      measured.push_back(std::move(learning));
     else
       missed.push_back(learning.global_batch);
   }
-  std::sort(measured.begin(), measured.end());
+  std::sort(measured.begin(), measured.end(), [](const Learning& a, const Learning& b) {
+    return a.global_batch < b.global_batch;
+  });
   double least_s = INFINITY;
   int64_t fastest = best.job.task.global_batch;
-  for (const auto& [size, steps] : measured) {
+  std::vector<std::pair<double, double>> steps_by_batch;
+  for (const Learning& learning : measured) {
     Job job = best.open;
-    job.task.global_batch = static_cast<int64_t>(size);
+    job.task.global_batch = learning.global_batch;
     Choice choice = best;
-    choice.learning.steps = steps;
-    json point = {{"batch", size}, {"steps", steps}};
+    choice.learning = learning;
+    const auto size = static_cast<double>(learning.global_batch);
+    steps_by_batch.emplace_back(size, learning.steps);
+    json point = {{"batch", size}, {"steps", learning.steps}};
     try {
       point["time_s"] = time_of(choice, job);
     } catch (const ConfigError& error) {
@@ -153,11 +162,11 @@ json WhatIf::batch(const Choice& best) const {
     }
     if (point["time_s"].is_number() && point["time_s"] < least_s) {
       least_s = point["time_s"];
-      fastest = job.task.global_batch;
+      fastest = learning.global_batch;
     }
     points.push_back(point);
   }
-  const BatchCurve curve = fit_batch_curve(measured);
+  const BatchCurve curve = fit_batch_curve(steps_by_batch);
   return {{"points", points},
           {"missed", missed},
           {"fastest", fastest},

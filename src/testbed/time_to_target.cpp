@@ -1,0 +1,48 @@
+#include "testbed/time_to_target.h"
+
+#include <algorithm>
+
+#include "testbed/run_simulation.h"
+#include "testbed/step_simulation.h"
+
+namespace tutti {
+namespace {
+
+// What a step has to be simulated for: the messages of all nodes, and a computation on each.
+double effort_of_step(const Plan& plan) {
+  double effort = 0;
+  for (const NodePlan& node : plan.nodes) effort += 1 + node.messages;
+  return effort;
+}
+
+// Some choose their peers or clients by chance, some follow whoever is first.
+bool differs_by_seed(const Job& job, const Plan& plan) {
+  return plan.equivalence.empty() || has_chance(job.cluster);
+}
+
+}  // namespace
+
+std::vector<double> times_to_target(const Job& job, const Plan& plan, const Learning& learning,
+                                    const Data& data, double most_effort,
+                                    const std::atomic<bool>& stop) {
+  RunQuestion question{.job = job,
+                       .steps_each = learning.steps / learning.evaluations,
+                       .effort_of_step = effort_of_step(plan),
+                       .steps_are_alike = !differs_by_seed(job, plan)};
+  const auto later = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto last = std::max_element(learning.reached_at.begin(), learning.reached_at.end(), later);
+  question.evaluations = last->second;
+  SimulatedRun run;
+  std::vector<double> times;
+  for (const auto& [seed, evaluation] : learning.reached_at) {
+    if (times.empty() || differs_by_seed(job, plan)) {
+      question.job.task.seed = job.task.seed + static_cast<uint64_t>(seed);
+      if (differs_by_seed(job, plan)) question.evaluations = evaluation;
+      run = simulate_run(question, data, most_effort, stop);
+    }
+    times.push_back(run.when(evaluation));
+  }
+  return times;
+}
+
+}  // namespace tutti
