@@ -96,6 +96,7 @@ json to_json(const Plan& plan) {
           {"steps", plan.steps},
           {"samples", plan.samples},
           {"settling_steps", plan.settling_steps},
+          {"recurs_every", plan.recurs_every},
           {"resumed", {{"steps", plan.resumed.steps}, {"samples", plan.resumed.samples}}},
           {"rows", name_of(plan.rows)},
           {"shared_memory", name_of(plan.sharing)},

@@ -195,6 +195,7 @@ class ElasticAveraging : public Strategy {
   Plan plan(const PlanInput& input) const override {
     Plan plan = begin_plan(input, taxonomy());
     validate(input.task, input.cluster);
+    plan.recurs_every = config_.sync_every;
     set_workers(plan, input, step_cost(input, 0));
     for (Rank rank = 1; rank < plan.workers; ++rank) {
       NodePlan& node = plan.nodes[static_cast<size_t>(rank)];

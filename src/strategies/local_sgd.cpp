@@ -207,6 +207,7 @@ class LocalSgd : public Strategy {
     Plan plan = begin_plan(input, taxonomy());
     validate(input.task);
     if (is_synchronous(config_)) plan.equivalence = synchronous_class(input.task);
+    plan.recurs_every = config_.sync_every;
     set_workers(plan, input, step_cost(input));
     return plan;
   }

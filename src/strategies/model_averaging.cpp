@@ -109,6 +109,7 @@ class ModelAveraging : public Strategy {
     const auto bytes = static_cast<double>(input.architecture.parameter_count * sizeof(float));
     const double merges = merges_per_step(input);
     const auto others = static_cast<double>(input.cluster.workers - 1);
+    plan.recurs_every = std::max<int64_t>(1, std::llround(1 / merges));
     set_workers(plan, input,
                 {.bytes_sent = merges * bytes, .messages = merges, .extra_memory = bytes});
     set_traffic(plan.nodes[kMaster],

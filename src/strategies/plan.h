@@ -95,6 +95,7 @@ struct Plan {
   int64_t steps = 0;
   int64_t samples = 0;         // of all steps; 0: the batches do not determine it
   int64_t settling_steps = 0;  // after which all are alike, where a strategy adapts to the cluster
+  int64_t recurs_every = 1;    // steps; what happens in fewer is not yet what happens in many
   Resumed resumed = {};
   RowUse rows = RowUse::kAll;
   Sharing sharing = Sharing::kNone;

@@ -120,12 +120,13 @@ void find_times(std::vector<Choice>& choices, const std::vector<Plan>& plans, co
   for (size_t i = 0; i < choices.size(); ++i) {
     if (!choices[i].reaches()) continue;
     asked.push_back(&choices[i]);
-    works.push_back([&choice = choices[i], &plan = plans[i], &data](const std::atomic<bool>& raised) {
-      const std::vector<double> times =
-          times_to_target(choice.job, plan, choice.learning, data, kMostEffort, raised);
-      return std::string(reinterpret_cast<const char*>(times.data()),
-                         times.size() * sizeof(double));
-    });
+    works.push_back(
+        [&choice = choices[i], &plan = plans[i], &data](const std::atomic<bool>& raised) {
+          const std::vector<double> times =
+              times_to_target(choice.job, plan, choice.learning, data, kMostEffort, raised);
+          return std::string(reinterpret_cast<const char*>(times.data()),
+                             times.size() * sizeof(double));
+        });
   }
   const std::vector<std::string> replies = run_side_by_side(
       "simulation", works,

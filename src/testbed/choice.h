@@ -19,7 +19,7 @@ struct Choice {
   StepFigures step;
   Learning learning;
   std::vector<double> times_s;  // to the target, of each seed that reached it
-  double memory_bytes = 0;  // of the node that needs most
+  double memory_bytes = 0;      // of the node that needs most
   bool fits = true;
   double cost_error = 0;  // of the model's cost, as it was fitted here; 0: it was declared
 

@@ -130,8 +130,7 @@ class ComparisonRun {
 
   void keep(size_t i, RunFiles files) {
     const PlannedRun& run = plan_[i];
-    if (run.leader && files.cost_only() && files.curve_of.empty() &&
-        is_done(files)) {
+    if (run.leader && files.cost_only() && files.curve_of.empty() && is_done(files)) {
       const RunFiles& leader = *results_[*run.leader];
       note_shared_curve(files.folder, plan_[*run.leader].name);
       stitch(files, leader);

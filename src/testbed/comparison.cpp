@@ -79,9 +79,10 @@ void visit_setting(RecordVisitor& v, ComparedFigures& s) {
 }
 
 [[noreturn]] void refuse_comparison(const std::string& where, const std::string& what) {
-  throw DataError(fmt::format("{}: {}; the file is damaged or was changed by hand: write it anew "
-                              "with `tutti compare`",
-                              where, what));
+  throw DataError(
+      fmt::format("{}: {}; the file is damaged or was changed by hand: write it anew "
+                  "with `tutti compare`",
+                  where, what));
 }
 
 }  // namespace
@@ -220,9 +221,10 @@ void visit(RecordVisitor& v, Comparison& c) {
 Comparison comparison_of(const json& whole, const std::string& where) {
   if (whole.is_discarded()) refuse_comparison(where, "is not complete JSON");
   if (!whole.is_object() || whole.value("kind", json()) != "comparison")
-    throw DataError(fmt::format("{}: is not a comparison; give the compare.json that `tutti "
-                                "compare` wrote, or its folder",
-                                where));
+    throw DataError(
+        fmt::format("{}: is not a comparison; give the compare.json that `tutti "
+                    "compare` wrote, or its folder",
+                    where));
   if (const json schema = whole.value("schema", json()); schema != kComparisonSchema)
     throw DataError(
         fmt::format("{}: has schema {}, but this program reads {}; use the version of "

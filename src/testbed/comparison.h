@@ -74,9 +74,9 @@ struct ComparedFigures {
   std::optional<Machine> machine;
   std::vector<std::string> missing;  // which files could not be read
   std::vector<uint64_t> seeds;
-  std::vector<std::string> runs;     // a folder for each seed
+  std::vector<std::string> runs;      // a folder for each seed
   std::vector<std::string> statuses;  // how each seed ended; empty in files of earlier versions
-  std::optional<int64_t> reached;  // seeds that reached the target
+  std::optional<int64_t> reached;     // seeds that reached the target
   ComparedQuality quality;
   OverSeeds to_target_s, to_target_normalised_s, steps_to_target, samples_to_target, converged_s,
       converged_steps, total_s, total_normalised_s, wall_s, cpu_s, startup_s, samples_per_s, steps,

@@ -149,8 +149,7 @@ size_t write_tensorboard(const Comparison& comparison, const std::string& folder
     };
     for (const ComparedCurve& curve : strategy.curves)
       add_curve(file_of(curve.seed), curve, metric);
-    for (const ComparedSeries& series : strategy.series)
-      add_series(file_of(series.seed), series);
+    for (const ComparedSeries& series : strategy.series) add_series(file_of(series.seed), series);
     for (const auto& [seed, file] : files) {
       const std::string name = strategy.name + (seed ? fmt::format("-seed{}", *seed) : "");
       const std::filesystem::path inside = std::filesystem::path(folder) / folder_name(name, taken);

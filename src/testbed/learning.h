@@ -22,8 +22,8 @@ struct Learning {
   double evaluations = 0;     // until then, likewise
   // Of each seed that reached it: how far from the job's own, and the evaluation that said so.
   std::vector<std::pair<int, int64_t>> reached_at;
-  double best_quality = 0;    // mean over the seeds, of those that did not reach it too
-  std::string failure;        // how a run ended that did not end well
+  double best_quality = 0;  // mean over the seeds, of those that did not reach it too
+  std::string failure;      // how a run ended that did not end well
 };
 
 // Says what is going on; called when a run begins.

@@ -41,8 +41,7 @@ void place(const std::vector<int64_t>& ranks, const std::string& role, size_t mo
 void add_figures(const std::vector<RecordedNode>& nodes, const std::map<int64_t, size_t>& place_of,
                  json& places) {
   const auto add = [](json& sum, const auto& value) {
-    if (value)
-      sum = (sum.is_number() ? sum.get<double>() : 0) + static_cast<double>(*value);
+    if (value) sum = (sum.is_number() ? sum.get<double>() : 0) + static_cast<double>(*value);
   };
   for (const RecordedNode& node : nodes) {
     json& at = places[place_of.at(node.rank)];
@@ -60,8 +59,8 @@ void add_figures(const std::vector<RecordedNode>& nodes, const std::map<int64_t,
 
 }  // namespace
 
-json network_picture(const std::vector<RecordedNode>& nodes,
-                     const std::vector<RecordedLink>& links, int workers, size_t most) {
+json network_picture(const std::vector<RecordedNode>& nodes, const std::vector<RecordedLink>& links,
+                     int workers, size_t most) {
   const std::map<int64_t, std::string> roles = roles_of(nodes, links, workers);
   std::map<std::string, std::vector<int64_t>> ranks_of;
   for (const auto& [rank, role] : roles) ranks_of[role].push_back(rank);

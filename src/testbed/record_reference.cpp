@@ -9,9 +9,9 @@ namespace tutti {
 std::vector<DescribedFile> described_files() {
   DocumentedTypes documented;
   const auto file = [&](const char* name, const char* summary, auto contents) {
-    return DescribedFile{
-        name, summary,
-        described_keys(name, [&](RecordVisitor& v) { visit(v, contents); }, documented)};
+    return DescribedFile{name, summary,
+                         described_keys(
+                             name, [&](RecordVisitor& v) { visit(v, contents); }, documented)};
   };
   return {
       file("run.json", "What a run leaves when it has ended, and what `tutti train --json` prints.",

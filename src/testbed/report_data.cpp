@@ -119,8 +119,8 @@ json drawn_strategy(const ComparedStrategy& strategy, Thinning& thinning) {
     series.push_back(series_columns(each, thinning));
   json& thinned = drawn["thinned"] = json::object();
   drawn["timeline"] = drawn_timeline(strategy.timeline, thinned);
-  const auto workers = static_cast<int>(
-      std::clamp<int64_t>(strategy.workers.value_or(0), 0, kMostDrawn));
+  const auto workers =
+      static_cast<int>(std::clamp<int64_t>(strategy.workers.value_or(0), 0, kMostDrawn));
   drawn["network"] = network_picture(strategy.nodes, strategy.links, workers, kMostNodesDrawn);
   return drawn;
 }

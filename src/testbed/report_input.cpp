@@ -74,8 +74,7 @@ void add_strategies(Comparison& whole, Comparison&& other) {
 
 }  // namespace
 
-Comparison read_comparisons(const std::vector<std::string>& paths,
-                            const SummariseRuns& summarise) {
+Comparison read_comparisons(const std::vector<std::string>& paths, const SummariseRuns& summarise) {
   std::optional<Comparison> whole;
   std::vector<std::string> folders;
   std::vector<ComparisonSource> sources;

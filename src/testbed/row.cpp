@@ -54,17 +54,17 @@ TimeSplit time_split(const Contender& contender) {
   const auto phase = [&](std::optional<double> RecordedNode::*seconds) {
     return mean([=](const RecordedNode& node) { return (node.*seconds).value_or(0); });
   };
-  return {.compute_s = phase(&RecordedNode::compute_s),
-          .communicate_s = phase(&RecordedNode::communicate_s),
-          .aggregate_s = phase(&RecordedNode::aggregate_s),
-          .wait_s = phase(&RecordedNode::wait_s),
-          .other_s = mean([](const RecordedNode& node) {
-            double rest = node.total_s.value_or(0);
-            for (const auto& part :
-                 {node.compute_s, node.communicate_s, node.aggregate_s, node.wait_s})
-              rest -= part.value_or(0);
-            return std::max(0.0, rest);
-          })};
+  return {
+      .compute_s = phase(&RecordedNode::compute_s),
+      .communicate_s = phase(&RecordedNode::communicate_s),
+      .aggregate_s = phase(&RecordedNode::aggregate_s),
+      .wait_s = phase(&RecordedNode::wait_s),
+      .other_s = mean([](const RecordedNode& node) {
+        double rest = node.total_s.value_or(0);
+        for (const auto& part : {node.compute_s, node.communicate_s, node.aggregate_s, node.wait_s})
+          rest -= part.value_or(0);
+        return std::max(0.0, rest);
+      })};
 }
 
 // The first evaluation that meets the target.
@@ -200,8 +200,8 @@ void add_figures(ComparedStrategy& row, const Contender& contender) {
 void add_pictures(ComparedStrategy& row, const Contender& contender, const RunFiles& shown) {
   for (const RunFiles& run : contender.runs) {
     row.curves.push_back({run.job.task.seed, run.record.evaluations});
-    ComparedSeries series{run.job.task.seed, run.series.step, run.series.time_s,
-                          run.series.samples, run.series.loss};
+    ComparedSeries series{run.job.task.seed, run.series.step, run.series.time_s, run.series.samples,
+                          run.series.loss};
     if (run.cost_only() && run.curve_of.empty())
       std::fill(series.loss.begin(), series.loss.end(), NAN);
     row.series.push_back(std::move(series));

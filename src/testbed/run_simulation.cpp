@@ -39,7 +39,8 @@ std::vector<double> evaluation_times(const RunQuestion& question, const Data& da
 
 // From one evaluation to the next, once the first is over.
 double interval_of(const std::vector<double>& times) {
-  TUTTI_CHECK(times.size() >= 2);
+  if (times.empty()) throw Error("a simulated run measured its quality nowhere");
+  if (times.size() == 1) return times.front();
   return (times.back() - times.front()) / static_cast<double>(times.size() - 1);
 }
 
@@ -55,22 +56,25 @@ double SimulatedRun::when(int64_t count) const {
 SimulatedRun simulate_run(const RunQuestion& question, const Data& data, double most_effort,
                           const std::atomic<bool>& stop) {
   const Least least = question.steps_are_alike ? kWhereStepsAreAlike : Least{};
-  const double interval_effort = question.steps_each * question.effort_of_step;
-  const auto affordable = static_cast<int64_t>(most_effort / interval_effort) - 1;
+  const double affordable_steps = most_effort / question.effort_of_step;
+  const auto affordable = static_cast<int64_t>(affordable_steps / question.steps_each) - 1;
+  // Of the shorter intervals, whole numbers of what recurs.
+  const auto period = static_cast<double>(question.recurs_every);
+  const double wanted =
+      std::max(least.steps, affordable_steps / static_cast<double>(3 * (least.intervals + 1)));
+  const double steps = period * std::ceil(wanted / period);
   SimulatedRun run;
-  if (const int64_t count = std::min(question.evaluations, affordable);
-      count == question.evaluations || count >= least.intervals) {
+  if (affordable >= std::min(question.evaluations, least.intervals) ||
+      2 * steps >= question.steps_each) {
+    const int64_t count = std::min(question.evaluations, std::max(affordable, least.intervals));
     run.evaluated_s = evaluation_times(question, data, question.steps_each, count, stop);
     if (std::ssize(run.evaluated_s) < question.evaluations)
       run.interval_s = interval_of(run.evaluated_s);
     return run;
   }
-  // Two lengths of shorter intervals tell the steps from the evaluation between them.
-  const double affordable_steps = std::floor(most_effort / question.effort_of_step /
-                                             static_cast<double>(3 * (least.intervals + 1)));
-  const double steps =
-      std::min(std::max(least.steps, affordable_steps), std::ceil(question.steps_each / 2));
-  const double short_s = interval_of(evaluation_times(question, data, steps, least.intervals, stop));
+  // Two lengths tell the steps from the evaluation between them.
+  const double short_s =
+      interval_of(evaluation_times(question, data, steps, least.intervals, stop));
   const double long_s =
       interval_of(evaluation_times(question, data, 2 * steps, least.intervals, stop));
   const double step_s = std::max(0.0, (long_s - short_s) / steps);

@@ -12,9 +12,10 @@ namespace tutti {
 
 struct RunQuestion {
   Job job;
-  double steps_each = 0;      // between two evaluations
-  int64_t evaluations = 1;    // to the one that matters
-  double effort_of_step = 1;  // messages and computations that a step has to be simulated for
+  double steps_each = 0;         // between two evaluations
+  int64_t evaluations = 1;       // to the one that matters
+  double effort_of_step = 1;     // messages and computations that a step has to be simulated for
+  int64_t recurs_every = 1;      // steps, as the plan has it
   bool steps_are_alike = false;  // each takes the time of every other
 };
 

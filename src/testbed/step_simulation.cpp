@@ -16,7 +16,6 @@ constexpr int64_t kRandomSteps = 64;  // where they differ
 constexpr int kStragglerSeeds = 3;
 constexpr double kWireShare = 0.957;  // of the bandwidth that payloads get, as the fabric has it
 
-
 RunRecord run_steps(Job job, const Data& data, int64_t steps, const std::atomic<bool>& stop) {
   job.task.max_steps = steps;
   job.task.epochs = 1 << 20;  // the steps decide

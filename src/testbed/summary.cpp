@@ -121,8 +121,7 @@ bool took_the_run(const Contender& one, const Contender& other) {
          std::equal(one.runs.begin(), one.runs.end(), other.runs.begin(), same);
 }
 
-void name_same_runs(std::vector<ComparedStrategy>& rows,
-                    const std::vector<Contender>& contenders) {
+void name_same_runs(std::vector<ComparedStrategy>& rows, const std::vector<Contender>& contenders) {
   for (size_t i = 0; i < rows.size(); ++i)
     for (size_t k = 0; k < i && !rows[i].same_run_as; ++k)
       if (rows[i].kind == rows[k].kind && !rows[k].same_run_as &&

@@ -111,14 +111,13 @@ std::string html_table(const Survey& survey, const std::vector<std::string>& nam
         continue;
       }
       const std::string& value = cell->*mark;
-      result += fmt::format("<td class=\"{}\" title=\"{}\"><a href=\"{}/{}\">{}</a></td>",
-                            value == "+"   ? "plus"
-                            : value == "-" ? "minus"
-                                           : "even",
-                            escaped(fmt::format("{}; {}", cell->obtained, cell->status)),
-                            escaped(task.folder),
-                            cell->runs.empty() ? "report.html" : escaped(cell->runs[0]),
-                            escaped(text(*cell)));
+      result += fmt::format(
+          "<td class=\"{}\" title=\"{}\"><a href=\"{}/{}\">{}</a></td>",
+          value == "+"   ? "plus"
+          : value == "-" ? "minus"
+                         : "even",
+          escaped(fmt::format("{}; {}", cell->obtained, cell->status)), escaped(task.folder),
+          cell->runs.empty() ? "report.html" : escaped(cell->runs[0]), escaped(text(*cell)));
     }
     result += "</tr>\n";
   }
@@ -143,8 +142,7 @@ std::string survey_tables(const Survey& survey) {
   text += "quality: " + survey.rules.quality + "\n";
   text += "time: " + survey.rules.time + "\n";
   for (const SurveyedTask& task : survey.tasks)
-    if (!task.skipped.empty())
-      text += fmt::format("{} is left out: {}\n", task.name, task.skipped);
+    if (!task.skipped.empty()) text += fmt::format("{} is left out: {}\n", task.name, task.skipped);
   return text;
 }
 
@@ -156,11 +154,10 @@ std::string survey_html(const Survey& survey) {
       "<h1>Architectures by learning task</h1>\n<p>Cluster {}. Every cell comes from runs made "
       "here and leads to them; the name of a task leads to its report.</p>\n",
       kStyle, escaped(survey.cluster));
-  page += "<h2>Model quality</h2>\n" + html_table(survey, names, quality_text,
-                                                &SurveyCell::quality_mark);
+  page += "<h2>Model quality</h2>\n" +
+          html_table(survey, names, quality_text, &SurveyCell::quality_mark);
   page += "<p>" + escaped(survey.rules.quality) + "</p>\n";
-  page += "<h2>Training time</h2>\n" + html_table(survey, names, time_text,
-                                                &SurveyCell::time_mark);
+  page += "<h2>Training time</h2>\n" + html_table(survey, names, time_text, &SurveyCell::time_mark);
   page += "<p>" + escaped(survey.rules.time) + "</p>\n";
   for (const SurveyedTask& task : survey.tasks)
     if (!task.skipped.empty())

@@ -113,8 +113,11 @@ std::vector<Column> columns_of(const Comparison& comparison) {
   };
   const std::string cost = "cost " + comparison.strategies.front().currency;
   return {{"strategy", 100, Best::kNone, [](const ComparedStrategy& row) { return row.name; }, {}},
-          {"n", 35, Best::kNone,
-           [](const ComparedStrategy& row) { return json_of(row.workers).dump(); }, {}},
+          {"n",
+           35,
+           Best::kNone,
+           [](const ComparedStrategy& row) { return json_of(row.workers).dump(); },
+           {}},
           quality_column("final test", 95, higher, &ComparedQuality::test_final),
           quality_column("final val", 78, higher, &ComparedQuality::validation_final),
           quality_column("best val", 77, higher, &ComparedQuality::validation_best),
@@ -146,10 +149,9 @@ Rows sorted_rows(const Comparison& comparison) {
     return std::tuple(rank, time.value_or(INFINITY),
                       quality ? (higher ? -*quality : *quality) : INFINITY);
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const ComparedStrategy* a,
-                                                 const ComparedStrategy* b) {
-    return key(*a) < key(*b);
-  });
+  std::stable_sort(
+      rows.begin(), rows.end(),
+      [&](const ComparedStrategy* a, const ComparedStrategy* b) { return key(*a) < key(*b); });
   return rows;
 }
 
@@ -209,8 +211,7 @@ class TableLayout {
     return text;
   }
   // Rows that ended early have less of everything: that is no merit.
-  static std::optional<double> value_of(const Column& column,
-                                        const ComparedStrategy& row) {
+  static std::optional<double> value_of(const Column& column, const ComparedStrategy& row) {
     if (!column.value || row.status != "done") return std::nullopt;
     return column.value(row);
   }
@@ -280,12 +281,12 @@ std::string plans(const Rows& rows, bool in_table, size_t columns) {
     if (!row->plan.empty())
       by_plan[row->plan] += (by_plan[row->plan].empty() ? "" : ", ") + row->name;
     if (row->same_run_as)
-      text += wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name,
-                                  *row->same_run_as,
-                                  row->taxonomy.timing == "bounded"
-                                      ? "its bound never held anybody back"
-                                      : "what they differ in did not matter here"),
-                      columns);
+      text +=
+          wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name, *row->same_run_as,
+                              row->taxonomy.timing == "bounded"
+                                  ? "its bound never held anybody back"
+                                  : "what they differ in did not matter here"),
+                  columns);
   }
   if (in_table) return text;
   for (const auto& [plan, names] : by_plan)
@@ -308,9 +309,9 @@ std::string idle_machines(const Rows& rows, size_t columns) {
   }
   std::string text;
   for (const auto& [machines, names] : fewer)
-    text += wrapped(fmt::format("on {:g} of {:g} machines: {}; the others stay idle", machines,
-                                most, names),
-                    columns);
+    text += wrapped(
+        fmt::format("on {:g} of {:g} machines: {}; the others stay idle", machines, most, names),
+        columns);
   return text;
 }
 
@@ -319,9 +320,9 @@ std::string notes(const Comparison& comparison, const Rows& rows, size_t columns
   std::map<std::string, std::string> sharing;
   for (const ComparedStrategy* row : rows) {
     if (row->status != "done")
-      text += wrapped(fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status,
-                                  row->error),
-                      columns);
+      text += wrapped(
+          fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status, row->error),
+          columns);
     for (const std::string& missing : row->missing)
       text += wrapped(fmt::format("{}: {}", row->name, missing), columns);
     if (row->shared_curve_of) {
@@ -330,8 +331,8 @@ std::string notes(const Comparison& comparison, const Rows& rows, size_t columns
     }
   }
   for (const Refusal& refused : comparison.not_possible)
-    text += wrapped(fmt::format("{}: not possible here: {}", refused.name, refused.reason),
-                    columns);
+    text +=
+        wrapped(fmt::format("{}: not possible here: {}", refused.name, refused.reason), columns);
   for (const auto& [source, names] : sharing)
     text +=
         wrapped(fmt::format("Learning curve computed once, by {}, and shared by {}: they compute "
@@ -342,11 +343,11 @@ std::string notes(const Comparison& comparison, const Rows& rows, size_t columns
 }
 
 std::string heading(const ComparedTask& task) {
-  return fmt::format("{}, batch {}, {} epochs, {}, seeds {}", task.metric,
-                     json_of(task.global_batch).dump(), json_of(task.epochs).dump(),
-                     task.target ? fmt::format("target {} {:g}", task.metric, *task.target)
-                                 : "no target",
-                     json_of(task.seeds).dump());
+  return fmt::format(
+      "{}, batch {}, {} epochs, {}, seeds {}", task.metric, json_of(task.global_batch).dump(),
+      json_of(task.epochs).dump(),
+      task.target ? fmt::format("target {} {:g}", task.metric, *task.target) : "no target",
+      json_of(task.seeds).dump());
 }
 
 std::string grouped(const Rows& rows, const TableLayout& layout, const std::string& by) {

@@ -9,8 +9,8 @@
 namespace tutti {
 
 struct TableOptions {
-  size_t columns = 100;  // width of the terminal
-  bool bold = false;     // a terminal: the best in bold instead of with a star, failures in red
+  size_t columns = 100;    // width of the terminal
+  bool bold = false;       // a terminal: the best in bold instead of with a star, failures in red
   std::string group = {};  // a part of the taxonomy (jobs/plan_json.h), or empty
 };
 

@@ -28,6 +28,7 @@ std::vector<double> times_to_target(const Job& job, const Plan& plan, const Lear
   RunQuestion question{.job = job,
                        .steps_each = learning.steps / learning.evaluations,
                        .effort_of_step = effort_of_step(plan),
+                       .recurs_every = plan.recurs_every,
                        .steps_are_alike = !differs_by_seed(job, plan)};
   const auto later = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto last = std::max_element(learning.reached_at.begin(), learning.reached_at.end(), later);

@@ -40,8 +40,8 @@ Job with_bandwidth(const Choice& choice, double factor) {
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
   // Planned anew: another cluster may have another best plan.
   const Resolved planned = resolve(job, task.data);
-  const std::vector<double> times = times_to_target(planned.job, planned.plan, choice.learning,
-                                                    task.data, kMostEffort / 8, stop);
+  const std::vector<double> times =
+      times_to_target(planned.job, planned.plan, choice.learning, task.data, kMostEffort / 8, stop);
   return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 }
 
@@ -141,9 +141,8 @@ json WhatIf::batch(const Choice& best) const {
     else
       missed.push_back(learning.global_batch);
   }
-  std::sort(measured.begin(), measured.end(), [](const Learning& a, const Learning& b) {
-    return a.global_batch < b.global_batch;
-  });
+  std::sort(measured.begin(), measured.end(),
+            [](const Learning& a, const Learning& b) { return a.global_batch < b.global_batch; });
   double least_s = INFINITY;
   int64_t fastest = best.job.task.global_batch;
   std::vector<std::pair<double, double>> steps_by_batch;

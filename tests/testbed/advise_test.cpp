@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
 #include "testbed/time_to_target.h"
+#include "testbed/variants.h"
 #include "testbed/what_if.h"
 #include "tests/support/programs.h"
 
@@ -140,6 +142,10 @@ TEST(WhatIf, PlansAnewForAnotherCluster) {
                "strategy={ kind = \"parameter_server\", servers = \"auto\" }"};
   Choice servers = choice_of("servers", 0, 10);
   servers.open = load_job("", settings);
+  const double steps_of_epoch =
+      static_cast<double>(resolve(servers.open).data.splits.train.size()) /
+      static_cast<double>(servers.open.task.global_batch);
+  servers.open.task.eval_every = 5 / steps_of_epoch;  // twice in 10 steps
   const Resolved task = resolve(servers.open);
   servers.job = task.job;
   Choice ring = choice_of("ring", 0, 10);
@@ -243,6 +249,70 @@ TEST_F(Advice, KnowsEveryStrategyOfTheCatalog) {
   EXPECT_EQ(advice["choices"].size() + advice["refused"].size(),
             variants)  // the job's own is one of them
       << advice.dump(1);
+}
+
+// The seconds of a whole run, with its gradients, until it first measures the target.
+double measured_s(const Job& job, const Data& data) {
+  const RunRecord record = launch(resolve(job, data), {.out = "", .keep_files = false}, never);
+  EXPECT_EQ(record.status, "done") << job.name << ": " << record.error;
+  for (const EvaluationRow& row : record.evaluations)
+    if (row.quality >= job.task.target) return row.time_s;
+  return NAN;
+}
+
+// What is advised is what a comparison then shows, for every variant: those that wait for nobody
+// and those that talk only now and then, too.
+TEST_F(Advice, GivesTheTimesThatRunsTake) {
+  Job base = job();
+  base.cluster = load_cluster(folder_ / "cluster.toml");
+  const Data data = resolve(with_settings(base, {"strategy={ kind = \"solo\" }"})).data;
+  std::map<std::string, Job> jobs;
+  for (ComparedJob& each : compared_jobs(base, {"all"}, Memory::kMayBeShort))
+    if (each.refusal.empty()) jobs.emplace(each.job.name, std::move(each.job));
+  size_t compared = 0;
+  const json advice = ask({}, 1, true);
+  for (const json& choice : advice["choices"]) {
+    if (!choice["reached"]) continue;
+    const double measured = measured_s(jobs.at(choice["name"]), data), said = choice["time_s"];
+    EXPECT_NEAR(said, measured, choice["error"].get<double>() * measured) << choice["name"];
+    ++compared;
+  }
+  EXPECT_GT(compared, 20u);
+}
+
+// Where a whole run would be too much, the intervals that are simulated stand for those that are
+// not, by a few of them or by two lengths of shorter ones.
+TEST_F(Advice, TakesLaterIntervalsToBeLikeTheFirst) {
+  Job base = job();
+  base.cluster = load_cluster(folder_ / "cluster.toml");
+  base.task.epochs = 16;
+  base.task.eval_every = 2;
+  base.task.target = 0;
+  const Data data = resolve(with_settings(base, {"strategy={ kind = \"solo\" }"})).data;
+  for (const std::string name : {"ring", "ps-bsp", "ps-asp", "local-sgd-16", "gossip-async",
+                                 "elastic-averaging-async", "fedavg", "pipeline-auto"}) {
+    const ComparedJob candidate =
+        std::move(compared_jobs(base, {name}, Memory::kMayBeShort).front());
+    const RunRecord record =
+        launch(resolve(candidate.job, data), {.out = "", .keep_files = false}, never);
+    Learning learning;  // at the last evaluation but one, so that no end of a run is in it
+    learning.evaluations = static_cast<double>(record.evaluations.size() - 1);
+    const EvaluationRow& row = record.evaluations[record.evaluations.size() - 2];
+    learning.steps = static_cast<double>(row.step);
+    learning.reached = 1;
+    learning.reached_at = {{0, std::llround(learning.evaluations)}};
+    double effort_of_run = 0;
+    for (const NodePlan& node : candidate.plan.nodes)
+      effort_of_run += learning.steps * (1 + node.messages);
+    const auto relative = [&](double effort) {
+      return times_to_target(candidate.job, candidate.plan, learning, data, effort, never).front() /
+             row.time_s;
+    };
+    EXPECT_NEAR(relative(2 * effort_of_run), 1, 1e-9) << name;
+    // Rhythms of nodes at a pace of their own differ from interval to interval by some per cent.
+    EXPECT_NEAR(relative(0.7 * effort_of_run), 1, 0.05) << name;
+    EXPECT_NEAR(relative(0.3 * effort_of_run), 1, 0.1) << name;
+  }
 }
 
 // Members of a class learn alike, so one of them computes for all.

@@ -176,10 +176,14 @@ TEST_F(Compare, ADivergedCurveIsSharedToo) {
 // A rate just above what is stable: the error grows from measurement to measurement, and stays
 // finite. What is lost for one is lost for those who share its curve, and is not computed again.
 TEST_F(Compare, ACollapsedCurveIsSharedToo) {
-  const Arguments unstable = {"--strategies", "solo,ring", "--out", "c", "--set",
-                              "task.data={kind=\"synthetic-linear\", samples=400, features=8}",
-                              "--set", "task.model=linear", "--set", "task.target=1000", "--set",
-                              "optimizer.lr=0.6", "--set", "task.epochs=3"};
+  const Arguments unstable = {
+      "--strategies", "solo,ring",
+      "--out",        "c",
+      "--set",        "task.data={kind=\"synthetic-linear\", samples=400, features=8}",
+      "--set",        "task.model=linear",
+      "--set",        "task.target=1000",
+      "--set",        "optimizer.lr=0.6",
+      "--set",        "task.epochs=3"};
   const Ended ended = run(unstable);
   EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
   for (const char* name : {"solo", "ring"}) {
@@ -202,7 +206,12 @@ TEST_F(Compare, AFileThatHasChangedIsOtherData) {
       table += fmt::format("{},{},{}\n", i, i % 7 + shift, i % 2 ? "x" : "y");
     write_text(folder_ / "data.csv", table);
   };
-  const Arguments common = {"--strategies", "solo", "--out", "c", "--quiet", "--set",
+  const Arguments common = {"--strategies",
+                            "solo",
+                            "--out",
+                            "c",
+                            "--quiet",
+                            "--set",
                             "task.data={kind=\"csv\", path=\"data.csv\"}"};
   write_data(0);
   EXPECT_EQ(run(common).exit_code, kExitDone);
@@ -261,7 +270,7 @@ TEST_F(Compare, DamagedRunsAreNamedAndRunAgain) {
 // First a run does not fit, then not even the result.
 TEST_F(Compare, AFullDiskIsNamed) {
   // 15,003 parameters take 60 kB; the result takes a fraction of that.
-  const Arguments command = {"--strategies", "ring", "--out", "a", "--set",
+  const Arguments command = {"--strategies",           "ring", "--out", "a", "--set",
                              "task.data.features=5000"};
   const Ended runs = run(command, 40'000);
   EXPECT_EQ(runs.exit_code, kExitDone) << runs.err;

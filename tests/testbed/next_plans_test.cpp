@@ -83,8 +83,7 @@ Settings cluster_written_for(const Plan& plan, const MembershipChange& change) {
     if (works) racks.insert(rack_of(before, rank));
     for (const StragglerConfig& each : before.stragglers)
       if (each.node == rank)
-        stragglers +=
-            fmt::format("{{kind=\"constant\", node={}, factor={}}},", next, each.factor);
+        stragglers += fmt::format("{{kind=\"constant\", node={}, factor={}}},", next, each.factor);
     ++next;
   }
   return {fmt::format("cluster.workers={}", workers + change.come),
@@ -141,8 +140,8 @@ bool keeps_who_is_needed(const Resolved& former, const MembershipChange& change)
       someone = someone && left_of(former.plan, role, change) > 0;
     else  // there are as many as the strategy needs, if any
       someone = someone && left_of(former.plan, role, change) == left_of(former.plan, role, {});
-  return someone && left_of(former.plan, "scheduler", change) ==
-                        left_of(former.plan, "scheduler", {});
+  return someone &&
+         left_of(former.plan, "scheduler", change) == left_of(former.plan, "scheduler", {});
 }
 
 TEST(NextPlans, AreThoseOfJobsThatAreWrittenForTheNodes) {
@@ -218,14 +217,13 @@ TEST(NextPlans, AreRefusedWithARemedyWhereTheStrategyCannotDoWithWhatIsLeft) {
                                           "cluster.speed_factors=[]", "cluster.memory_factors=[]",
                                           "cluster.stragglers=[]"};
   expect_refused(three + Settings{"strategy={kind=\"pipeline\", stages=3}"}, {.leave = {2}},
-                 {"strategy.stages: ", "without rank 2: ", "makes 3 stages",
-                  "cluster.workers = 2", "set cluster.workers = 3"});
+                 {"strategy.stages: ", "without rank 2: ", "makes 3 stages", "cluster.workers = 2",
+                  "set cluster.workers = 3"});
   expect_refused({"strategy={kind=\"pipeline\", replicas=2, stages=3}"}, {.leave = {2}},
                  {"strategy.replicas: ", "without rank 2: ", "divide cluster.workers = 5"});
-  expect_refused({"strategy={kind=\"parameter_server\", consistency=\"ssp\", servers=2}"},
-                 {.leave = {6, 7}},
-                 {"strategy.servers: ", "without ranks 6 and 7: ", "no server is left",
-                  "must stay"});
+  expect_refused(
+      {"strategy={kind=\"parameter_server\", consistency=\"ssp\", servers=2}"}, {.leave = {6, 7}},
+      {"strategy.servers: ", "without ranks 6 and 7: ", "no server is left", "must stay"});
   expect_refused({"strategy={kind=\"parameter_server\", servers=2, replicas=1}"}, {.leave = {7}},
                  {"strategy.replicas", "needs at least 2 servers"});
   expect_refused({"strategy={kind=\"parameter_server\", consistency=\"backup\", backup=2}"},
@@ -241,8 +239,7 @@ TEST(MembershipChanges, AreSaidInWords) {
   const auto words = [](const Settings& settings, const MembershipChange& change) {
     const Resolved now = resolve(with_settings(uneven_tasks()[0], settings));
     std::string text;
-    for (const PlanChange& each :
-         membership_changes(now.plan, change, resolve(now, change).plan))
+    for (const PlanChange& each : membership_changes(now.plan, change, resolve(now, change).plan))
       text += each.about + ": " + each.text + "\n";
     return text;
   };

@@ -58,6 +58,7 @@ class ParameterServer : public Strategy {
         config_.pull_every == 1)
       plan.equivalence = synchronous_class(input.task);
     plan.role_settings = {{kServer, "servers"}};
+    plan.recurs_every = config_.pull_every;
     plan.rows = RowUse::kSpread;
     plan.resumed = resumed(input);
     plan.in_words = words(input.cluster);
