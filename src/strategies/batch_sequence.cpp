@@ -38,17 +38,19 @@ double BatchSequence::rate() const {
 }
 
 void BatchSequence::count_epochs() {
-  progress_.epochs = static_cast<double>(progress_.samples) / static_cast<double>(training_);
+  progress_.epochs = static_cast<double>(likely_) / static_cast<double>(training_);
 }
 
-void BatchSequence::set_samples(int64_t samples) {
-  progress_.samples = samples;
+void BatchSequence::set_samples(int64_t known, int64_t likely) {
+  progress_.samples = known;
+  likely_ = std::max(known, likely);
   count_epochs();
 }
 
 void BatchSequence::advance(int64_t samples) {
   ++progress_.steps;
   progress_.samples += samples;
+  likely_ += samples;
   progress_.epochs = epochs_at(++progress_.step);
   if (progress_.step == batches_.steps()) {
     ++progress_.epoch;
@@ -63,7 +65,7 @@ bool BatchSequence::over() const {
     return progress_.epoch == task_.epochs ||
            (task_.max_steps > 0 && progress_.whole_steps() == task_.max_steps);
   const int64_t all = task_.epochs * training_;
-  return progress_.samples >=
+  return likely_ >=
          (task_.max_steps > 0 ? std::min(all, task_.max_steps * task_.global_batch) : all);
 }
 

@@ -26,7 +26,10 @@ class BatchSequence {
   // The next batch was trained on: by all, or at a free pace by this worker.
   void advance(int64_t samples);
   // At a free pace: what is known of all.
-  void set_samples(int64_t samples);
+  // At a free pace: what all have trained on, as far as is known, and what it likely is by now. The
+  // latter says when to measure and when to end.
+  void set_samples(int64_t known, int64_t likely);
+  int64_t likely_samples() const { return likely_; }
   bool over() const;  // the epochs or the steps of the task are done
   // How many of the batches after the next one come before anything is measured, in this epoch.
   int64_t followers() const;
@@ -41,6 +44,7 @@ class BatchSequence {
   Batches& batches_;
   TrainingProgress& progress_;
   const Pace pace_;
+  int64_t likely_ = 0;
   Schedule schedule_;
 };
 

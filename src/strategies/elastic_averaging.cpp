@@ -137,7 +137,7 @@ class AsynchronousElastic : ElasticWorker {
         pulled_at = training_.steps();
         me_ == kCentre ? pull_here() : exchange_.request(kCentre, parameters_);
       }
-      training_.set_samples(exchange_.samples());
+      training_.set_samples(exchange_.samples(), exchange_.likely_samples());
       if (me_ == kCentre && training_.due() && !training_.over())
         if (evaluate_centre(std::span(&me_, 1))) exchange_.stop();
     }

@@ -87,7 +87,14 @@ bool LocalTraining::evaluate(std::span<const Rank> members) {
       // At a free pace steps differ, but all evaluate together only once, at the end.
       Tag(Purpose::kEvaluation, pace_ == Pace::kFree ? Tag::Step(0) : Tag::wrapped(steps()),
           EvaluationPart::kValidation));
-  context_.recorder.evaluation(progress_.evaluation_row(elapsed_s(), quality));
+  EvaluationRow row = progress_.evaluation_row(elapsed_s(), quality);
+  // At a free pace workers take different numbers of steps, so those of a run are global batches.
+  // What was not heard of yet counts, too: most of it by the time it is measured.
+  if (pace_ == Pace::kFree) {
+    row.samples = sequence_.likely_samples();
+    row.step = row.samples / context_.task.global_batch;
+  }
+  context_.recorder.evaluation(row);
   progress_.end_evaluation(context_.task, context_.model.architecture().classification,
                            quality.quality);
   return progress_.ends_at_target(context_.task);

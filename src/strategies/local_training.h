@@ -38,7 +38,8 @@ class LocalTraining {
   int64_t own_samples() const { return own_samples_; }       // of this worker
   // What all workers have trained on. Follows from the steps in lockstep; told at a free pace.
   int64_t samples() const { return progress_.samples; }
-  void set_samples(int64_t samples) { sequence_.set_samples(samples); }
+  void set_samples(int64_t known) { sequence_.set_samples(known, known); }
+  void set_samples(int64_t known, int64_t likely) { sequence_.set_samples(known, likely); }
   double epoch() const { return progress_.epochs; }  // with its fraction
   bool over() const { return sequence_.over(); }     // the epochs or the steps are done
   double elapsed_s() const { return context_.node.clock().now() - started_s_; }

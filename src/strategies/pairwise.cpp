@@ -37,7 +37,8 @@ PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, do
       count_(context.model.parameters().size()),
       served_(served),
       weight_(static_cast<float>(weight)),
-      facts_(static_cast<size_t>(context.cluster.workers) + 1),
+      started_s_(context.node.clock().now()),
+      facts_(2 * static_cast<size_t>(context.cluster.workers) + 1),
       living_(static_cast<size_t>(context.cluster.workers), true),
       sent_(message_bytes()),
       answered_(message_bytes()) {
@@ -66,13 +67,32 @@ void PairwiseExchange::learn(std::span<const std::byte> message) {
 }
 
 void PairwiseExchange::set_own_samples(int64_t samples) {
-  facts_[static_cast<size_t>(me_) + 1] = samples;
+  const auto me = static_cast<size_t>(me_);
+  facts_[samples_of(me)] = samples;
+  facts_[microseconds_of(me)] = std::llround(1e6 * elapsed_s());
 }
 
 int64_t PairwiseExchange::samples() const {
   int64_t sum = 0;
-  for (size_t i = 1; i < facts_.size(); ++i) sum += facts_[i];
+  for (size_t worker = 0; worker < living_.size(); ++worker) sum += facts_[samples_of(worker)];
   return sum;
+}
+
+int64_t PairwiseExchange::likely_samples() const {
+  const auto me = static_cast<size_t>(me_), first = static_cast<size_t>(first_of(living_));
+  const double now_us = 1e6 * elapsed_s();
+  double sum = 0;
+  for (size_t worker = 0; worker < living_.size(); ++worker) {
+    const auto known = static_cast<double>(facts_[samples_of(worker)]);
+    const auto then_us = static_cast<double>(facts_[microseconds_of(worker)]);
+    if (worker == me || worker == first || !living_[worker])
+      sum += known;
+    else if (then_us <= 0)
+      sum += static_cast<double>(facts_[samples_of(me)]);
+    else
+      sum += known * std::max(1.0, now_us / then_us);
+  }
+  return std::llround(sum);
 }
 
 void PairwiseExchange::lose(Rank rank) {

@@ -7,8 +7,10 @@
 // to be stuck in, and no need for the graph to have two sides (as in Lian et al., "Asynchronous
 // decentralized parallel stochastic gradient descent", ICML 2018, which blocks).
 //
-// Messages also carry on how many samples each worker has trained, as far as their sender knows: so
-// all learn of the end of training without anybody counting for them. The end itself is agreed with
+// Messages also carry on how many samples each worker has trained and when, as far as their sender
+// knows: so all learn of the end of training without anybody counting for them. What is known of a
+// worker is old by the time it arrives, so a worker is taken to have gone on at its pace since;
+// else all would train on for as long as the news of the end travels. The end itself is agreed with
 // the first of those that are left: a worker that is lost is left out, whichever it is, unless the
 // strategy cannot do without it.
 #pragma once
@@ -44,9 +46,13 @@ class PairwiseExchange {
   const std::vector<bool>& living() const { return living_; }
   // The first of the living: it measures for all, and agrees with them on the end.
   bool leads() const { return first_of(living_) == me_; }
-  // What is known of the progress of all.
   void set_own_samples(int64_t samples);
+  // Of all, as far as is known: never more than there are.
   int64_t samples() const;
+  // Of all by now, if those who are left have gone on at their pace since they were heard of, all
+  // but the first, which measures for all meanwhile. Who was not heard of yet is taken to be as far
+  // as this node.
+  int64_t likely_samples() const;
   void stop() { facts_[0] = 1; }
   bool stopped() const { return facts_.front() != 0; }
   // Steps of this node so far: what the staleness of an answer is counted in.
@@ -71,6 +77,10 @@ class PairwiseExchange {
     double time_s = 0;
   };
 
+  double elapsed_s() const { return context_.node.clock().now() - started_s_; }
+  // Places in facts_, of a worker: how many samples, and when by its own clock.
+  static size_t samples_of(size_t worker) { return 1 + worker; }
+  size_t microseconds_of(size_t worker) const { return 1 + living_.size() + worker; }
   size_t facts_bytes() const { return facts_.size() * sizeof(int64_t); }
   size_t message_bytes() const { return facts_bytes() + count_ * sizeof(float); }
   std::span<float> values_of(Buffer<std::byte>& message);
@@ -90,7 +100,8 @@ class PairwiseExchange {
   const size_t count_;
   std::span<float> served_;
   float weight_;
-  std::vector<int64_t> facts_;  // whether to stop, and the samples of each worker
+  const double started_s_;
+  std::vector<int64_t> facts_;  // whether to stop, the samples of each worker, and since when
   std::vector<bool> living_;
   int64_t steps_ = 0;
   Requested requested_;

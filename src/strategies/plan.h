@@ -91,7 +91,7 @@ struct Plan {
   // The settings below [strategy] that say how many nodes have a role: {"server", "servers"}. A
   // role of other nodes than workers that has none cannot do with fewer.
   std::vector<std::pair<std::string, std::string>> role_settings = {};
-  Rank recorder = 0;                 // who keeps the record
+  Rank recorder = 0;  // who keeps the record
   int64_t steps = 0;
   int64_t samples = 0;         // of all steps; 0: the batches do not determine it
   int64_t settling_steps = 0;  // after which all are alike, where a strategy adapts to the cluster

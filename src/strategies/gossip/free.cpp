@@ -35,7 +35,7 @@ class FreeGossip {
       exchange_.serve();
       if (asked && exchange_.idle())
         context_.recorder.measure("pair_distance", training_.steps(), exchange_.pair_distance());
-      training_.set_samples(exchange_.samples());
+      training_.set_samples(exchange_.samples(), exchange_.likely_samples());
       if (training_.due() && !training_.over()) measure();
     }
     exchange_.finish(parameters);
