@@ -205,8 +205,8 @@ class JsonReader : public RecordVisitor {
     return place + (place.empty() || below.empty() ? "" : ".") + below;
   }
 
-  const json* at_;            // what is being read
-  std::vector<Step> path_;    // the way to it
+  const json* at_;             // what is being read
+  std::vector<Step> path_;     // the way to it
   const json* row_ = nullptr;  // the row around it
   const char* shape_ = "";
   size_t column_ = 0;

@@ -68,9 +68,10 @@ std::string other_separator(const std::string& line) {
       {';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}};
   for (const auto& [separator, name] : kOthers)
     if (line.find(separator) != std::string::npos)
-      return fmt::format("; here they seem to be separated by {}: write the file with commas (and "
-                         "decimal points)",
-                         name);
+      return fmt::format(
+          "; here they seem to be separated by {}: write the file with commas (and "
+          "decimal points)",
+          name);
   return "";
 }
 

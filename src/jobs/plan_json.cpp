@@ -63,15 +63,12 @@ json node_json(const NodePlan& node) {
 }  // namespace
 
 std::span<const TaxonomyPart> taxonomy_parts() {
-  static constexpr TaxonomyPart kParts[] = {{"structure", &Taxonomy::structure},
-                                            {"parallelism", &Taxonomy::parallelism},
-                                            {"optimisation", &Taxonomy::optimisation},
-                                            {"timing", &Taxonomy::timing},
-                                            {"pattern", &Taxonomy::pattern},
-                                            {"data", &Taxonomy::data},
-                                            {"stragglers", &Taxonomy::stragglers},
-                                            {"communication", &Taxonomy::communication},
-                                            {"computation", &Taxonomy::computation}};
+  static constexpr TaxonomyPart kParts[] = {
+      {"structure", &Taxonomy::structure},       {"parallelism", &Taxonomy::parallelism},
+      {"optimisation", &Taxonomy::optimisation}, {"timing", &Taxonomy::timing},
+      {"pattern", &Taxonomy::pattern},           {"data", &Taxonomy::data},
+      {"stragglers", &Taxonomy::stragglers},     {"communication", &Taxonomy::communication},
+      {"computation", &Taxonomy::computation}};
   return kParts;
 }
 

@@ -200,7 +200,8 @@ std::string classes_text(const Data& data) {
                    [](const std::string& name) { return number_in(name).has_value(); }))
     return "";
   return fmt::format(
-      "the label has {} different numbers, from {} to {}, and each is taken for a class; to predict "
+      "the label has {} different numbers, from {} to {}, and each is taken for a class; to "
+      "predict "
       "the number itself, set task.data.regression = true",
       classes, names.front(), names.back());
 }

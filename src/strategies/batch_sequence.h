@@ -25,7 +25,6 @@ class BatchSequence {
   double rate() const;                                              // likewise
   // The next batch was trained on: by all, or at a free pace by this worker.
   void advance(int64_t samples);
-  // At a free pace: what is known of all.
   // At a free pace: what all have trained on, as far as is known, and what it likely is by now. The
   // latter says when to measure and when to end.
   void set_samples(int64_t known, int64_t likely);

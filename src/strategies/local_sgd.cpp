@@ -27,10 +27,8 @@ bool is_synchronous(const LocalSgdConfig& c) {
 OptimizerConfig optimizer_of(const OuterConfig& outer) {
   OptimizerConfig config(word_of(outer.kind));
   config.lr = outer.lr;
-  if (outer.kind == OuterKind::kMomentum)
-    config.rule.get<MomentumRule>().momentum = outer.momentum;
-  if (outer.kind == OuterKind::kNesterov)
-    config.rule.get<NesterovRule>().momentum = outer.momentum;
+  if (outer.kind == OuterKind::kMomentum) config.rule.get<MomentumRule>().momentum = outer.momentum;
+  if (outer.kind == OuterKind::kNesterov) config.rule.get<NesterovRule>().momentum = outer.momentum;
   return config;
 }
 

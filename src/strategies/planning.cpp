@@ -191,10 +191,10 @@ bool operator==(const Plan& a, const Plan& b) {
          a.workers == b.workers && a.nodes == b.nodes && a.role_settings == b.role_settings &&
          a.recorder == b.recorder && a.steps == b.steps && a.samples == b.samples &&
          a.settling_steps == b.settling_steps && a.recurs_every == b.recurs_every &&
-         a.resumed == b.resumed && a.rows == b.rows &&
-         a.sharing == b.sharing && a.gradients_shared == b.gradients_shared &&
-         a.keeps == b.keeps && a.in_words == b.in_words && a.reasons == b.reasons &&
-         a.decided == b.decided && a.facts == b.facts;
+         a.resumed == b.resumed && a.rows == b.rows && a.sharing == b.sharing &&
+         a.gradients_shared == b.gradients_shared && a.keeps == b.keeps &&
+         a.in_words == b.in_words && a.reasons == b.reasons && a.decided == b.decided &&
+         a.facts == b.facts;
 }
 
 }  // namespace tutti

@@ -136,10 +136,10 @@ TEST_P(KeeperLost, IsNoLossInTheSimulation) {
   ASSERT_EQ(tutti(with_settings({"train", "job.toml", "--out", "whole"}, settings)).exit_code,
             kExitDone);
   const double whole_s = json_in(folder_ / "whole/run.json")["time"]["total_s"];
-  const std::string faults =
-      fmt::format("cluster.faults=[{{kind=\"crash\", at={}, nodes=[0]}}, "
-                  "{{kind=\"crash\", at={}, nodes=[1]}}]",
-                  0.3 * whole_s, 0.6 * whole_s);
+  const std::string faults = fmt::format(
+      "cluster.faults=[{{kind=\"crash\", at={}, nodes=[0]}}, "
+      "{{kind=\"crash\", at={}, nodes=[1]}}]",
+      0.3 * whole_s, 0.6 * whole_s);
   const Ended ended =
       tutti(with_settings({"train", "job.toml", "--out", "run"}, settings + Arguments{faults}));
   ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
@@ -170,8 +170,7 @@ TEST_P(KeeperLost, IsNoLossAmongProcesses) {
 
 // Says so before a run, too.
 TEST_P(KeeperLost, IsInThePlan) {
-  const Ended ended =
-      tutti(with_settings({"check", "job.toml", "--json"}, GetParam().settings));
+  const Ended ended = tutti(with_settings({"check", "job.toml", "--json"}, GetParam().settings));
   ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
   EXPECT_EQ(json::parse(ended.out)["planned"]["nodes"][0]["may_be_lost"], true) << ended.out;
 }
@@ -183,8 +182,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Survivor{"asp", {kServers, "strategy.consistency=asp"}},
                     Survivor{"bsp", {kServers, "strategy.consistency=bsp"}},
                     Survivor{"backup", {kServers, "strategy.consistency=backup"}, false},
-                    Survivor{"replicas", {kServers, "strategy.consistency=asp",
-                                          "strategy.servers=2", "strategy.replicas=1"}},
+                    Survivor{"replicas",
+                             {kServers, "strategy.consistency=asp", "strategy.servers=2",
+                              "strategy.replicas=1"}},
                     Survivor{"federated", {"strategy.kind=federated_averaging"}}),
     [](const auto& test) { return test.param.name; });
 

@@ -244,8 +244,8 @@ TEST(AsyncGossip, StopsEverywhereWhenTheTargetIsReached) {
 }
 
 // News of how far others are is old when it arrives, the older the more workers there are and the
-// slower the network is. Training ends where the task does all the same, and its steps are counted in
-// global batches.
+// slower the network is. Training ends where the task does all the same, and its steps are counted
+// in global batches.
 TEST(FreePace, TrainsOnAsManySamplesAsTheTaskHas) {
   const Settings slow_network = {"cluster.bandwidth=\"100 Mbit/s\"", "cluster.latency=\"200 us\""};
   const Settings straggler = {"cluster.stragglers=[{ kind = \"constant\", node = 1, factor = 5 }]"};
@@ -253,16 +253,17 @@ TEST(FreePace, TrainsOnAsManySamplesAsTheTaskHas) {
     for (const char* workers : {"8", "32"})
       for (const Settings& cluster : {Settings{}, slow_network, slow_network + straggler}) {
         const RunRecord record =
-            run(logistic_task() + Settings{kind, "strategy.mode=async", "cluster.fabric=virtual",
-                                           std::string("cluster.workers=") + workers,
-                                           "task.data.samples=5000", "task.global_batch=64",
-                                           "task.epochs=6"} +
+            run(logistic_task() +
+                Settings{kind, "strategy.mode=async", "cluster.fabric=virtual",
+                         std::string("cluster.workers=") + workers, "task.data.samples=5000",
+                         "task.global_batch=64", "task.epochs=6"} +
                 cluster);
         ASSERT_EQ(record.status, "done") << record.error;
         const auto asked = static_cast<double>(record.course.samples);
         ASSERT_GT(asked, 6 * 3000);
         // The run is some twenty messages long, and one is what nobody knows yet.
-        EXPECT_NEAR(static_cast<double>(record.evaluations.back().samples), asked, 0.05 * asked) << kind << " " << workers;
+        EXPECT_NEAR(static_cast<double>(record.evaluations.back().samples), asked, 0.05 * asked)
+            << kind << " " << workers;
         for (const EvaluationRow& row : record.evaluations)
           EXPECT_LE(row.step, std::llround(1.05 * asked / 64)) << kind << " " << workers;
       }

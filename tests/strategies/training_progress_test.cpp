@@ -53,7 +53,10 @@ class Training {
     seen.samples.assign(share.begin(), share.end());
     const auto own = static_cast<int64_t>(share.size());
     sequence_->advance(pace_ == Pace::kLockstep ? sequence_->count() : own);
-    if (pace_ == Pace::kFree) sequence_->set_samples(progress_.samples + own);  // of another one
+    if (pace_ == Pace::kFree) {
+      const int64_t of_both = progress_.samples + own;  // another worker trained on as much
+      sequence_->set_samples(of_both, of_both);
+    }
     if (over() || progress_.is_due()) {
       progress_.begin_evaluation(task_);
       seen.measured = progress_.evaluation_row(0, {});
@@ -146,8 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, Progress,
     testing::Values(Case{.name = "cosine"},
                     Case{.name = "growing", .schedule = ScheduleKind::kGrowBatch},
-                    Case{.name = "steps", .max_steps = 22},
-                    Case{.name = "target", .target = 0.25},
+                    Case{.name = "steps", .max_steps = 22}, Case{.name = "target", .target = 0.25},
                     Case{.name = "free", .pace = Pace::kFree},
                     Case{.name = "free_steps", .pace = Pace::kFree, .max_steps = 17}),
     [](const auto& test) { return test.param.name; });

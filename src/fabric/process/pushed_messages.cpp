@@ -53,8 +53,7 @@ bool PushedMessages::push(Operation& operation, Channel& channel) {
 void PushedMessages::on_pushed(void* request, ucs_status_t, void* user_data) {
   const std::unique_ptr<Parcel> parcel(static_cast<Parcel*>(user_data));
   std::erase(parcel->owner->parcels_, parcel.get());
-  if (Operation* operation = parcel->operation)
-    operation->end(State::kDone, operation->bytes);
+  if (Operation* operation = parcel->operation) operation->end(State::kDone, operation->bytes);
   ucp_request_free(request);
 }
 

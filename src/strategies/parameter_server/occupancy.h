@@ -19,9 +19,9 @@ class Occupancy {
   // The share of the time since the last call, or since the start; -1 if no time has passed.
   double measure() {
     { const PhaseScope now(watch_, Phase::kOther); }  // counts the phase that goes on, too
-    const double busy_s = by_processor_ ? clock_.busy_s()
-                                        : watch_.seconds(Phase::kCompute) +
-                                              watch_.seconds(Phase::kAggregate);
+    const double busy_s = by_processor_
+                              ? clock_.busy_s()
+                              : watch_.seconds(Phase::kCompute) + watch_.seconds(Phase::kAggregate);
     const double now_s = clock_.now();
     const double share = now_s > asked_s_ ? (busy_s - busy_before_s_) / (now_s - asked_s_) : -1;
     busy_before_s_ = busy_s;
