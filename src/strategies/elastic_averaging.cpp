@@ -121,7 +121,7 @@ class AsynchronousElastic : ElasticWorker {
 
   void run() {
     int64_t pulled_at = 0;
-    while (!training_.over() && !exchange_.stopped()) {
+    while (!training_.over() && !exchange_.reports().stopped()) {
       // The centre is not what the gradient is computed on: it may move meanwhile.
       training_.gradient([&](Range) {
         exchange_.set_weight(rate_now());
@@ -137,12 +137,12 @@ class AsynchronousElastic : ElasticWorker {
         pulled_at = training_.steps();
         me_ == kCentre ? pull_here() : exchange_.request(kCentre, parameters_);
       }
-      training_.set_samples(exchange_.samples(), exchange_.likely_samples());
+      training_.set_samples(exchange_.reports().samples(), exchange_.likely_samples());
       if (me_ == kCentre && training_.due() && !training_.over())
         if (evaluate_centre(std::span(&me_, 1))) exchange_.stop();
     }
     exchange_.finish(parameters_);
-    training_.set_samples(exchange_.samples());
+    training_.set_samples(exchange_.reports().samples());
     broadcast(context_, centre_.span(), Tag(Purpose::kParameters, 0, PairPart::kCentre));
     copy(centre_.span(), parameters_);
     training_.evaluate(context_.members);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/error.h"
 #include "fabric/exchange.h"
@@ -37,8 +36,7 @@ PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, do
       count_(context.model.parameters().size()),
       served_(served),
       weight_(static_cast<float>(weight)),
-      started_s_(context.node.clock().now()),
-      facts_(2 * static_cast<size_t>(context.cluster.workers) + 1),
+      reports_(static_cast<size_t>(context.cluster.workers), static_cast<size_t>(me_), now_s()),
       living_(static_cast<size_t>(context.cluster.workers), true),
       sent_(message_bytes()),
       answered_(message_bytes()) {
@@ -51,48 +49,7 @@ PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, do
 }
 
 std::span<float> PairwiseExchange::values_of(Buffer<std::byte>& message) {
-  return values_in<float>(message.span().subspan(facts_bytes()));
-}
-
-void PairwiseExchange::write_facts(std::span<std::byte> message) const {
-  std::memcpy(message.data(), facts_.data(), facts_.size() * sizeof(int64_t));
-}
-
-void PairwiseExchange::learn(std::span<const std::byte> message) {
-  for (size_t i = 0; i < facts_.size(); ++i) {
-    int64_t fact = 0;
-    std::memcpy(&fact, message.data() + i * sizeof(int64_t), sizeof(int64_t));
-    facts_[i] = std::max(facts_[i], fact);
-  }
-}
-
-void PairwiseExchange::set_own_samples(int64_t samples) {
-  const auto me = static_cast<size_t>(me_);
-  facts_[samples_of(me)] = samples;
-  facts_[microseconds_of(me)] = std::llround(1e6 * elapsed_s());
-}
-
-int64_t PairwiseExchange::samples() const {
-  int64_t sum = 0;
-  for (size_t worker = 0; worker < living_.size(); ++worker) sum += facts_[samples_of(worker)];
-  return sum;
-}
-
-int64_t PairwiseExchange::likely_samples() const {
-  const auto me = static_cast<size_t>(me_), first = static_cast<size_t>(first_of(living_));
-  const double now_us = 1e6 * elapsed_s();
-  double sum = 0;
-  for (size_t worker = 0; worker < living_.size(); ++worker) {
-    const auto known = static_cast<double>(facts_[samples_of(worker)]);
-    const auto then_us = static_cast<double>(facts_[microseconds_of(worker)]);
-    if (worker == me || worker == first || !living_[worker])
-      sum += known;
-    else if (then_us <= 0)
-      sum += static_cast<double>(facts_[samples_of(me)]);
-    else
-      sum += known * std::max(1.0, now_us / then_us);
-  }
-  return std::llround(sum);
+  return values_in<float>(message.span().subspan(reports_.bytes()));
 }
 
 void PairwiseExchange::lose(Rank rank) {
@@ -112,10 +69,10 @@ void PairwiseExchange::note_losses() {
 
 void PairwiseExchange::request(Rank peer, std::span<const float> own) {
   TUTTI_CHECK(idle());
-  write_facts(sent_.span());
+  reports_.write(sent_.span());
   on_vectors(context_, 2, own.size(),
              [&] { std::copy(own.begin(), own.end(), values_of(sent_).begin()); });
-  requested_ = {.step = steps_, .time_s = context_.node.clock().now()};
+  requested_ = {.step = steps_, .time_s = now_s()};
   answer_ = context_.node.endpoint().receive(peer, kAnswer, answered_.span());
   request_ = context_.node.endpoint().send(peer, kRequest, sent_.span());
 }
@@ -139,8 +96,8 @@ void PairwiseExchange::answer(Letter& incoming, const Completion& completion) {
       answers_.emplace_back().message = Buffer<std::byte>(message_bytes());
       free = answers_.end() - 1;
     }
-    learn(incoming.message.span());
-    write_facts(free->message.span());
+    reports_.learn(incoming.message.span());
+    reports_.write(free->message.span());
     on_vectors(context_, 4, count_, [&] {
       const std::span<const float> theirs = values_of(incoming.message);
       const std::span<float> moved = values_of(free->message);
@@ -163,7 +120,7 @@ void PairwiseExchange::accept(std::span<float> own) {
 
 void PairwiseExchange::take(const Completion& completion, std::span<float> own) {
   if (completion.state != State::kDone) return lose(completion.peer);
-  learn(answered_.span());
+  reports_.learn(answered_.span());
   double squares = 0;
   on_vectors(context_, 3, count_, [&] {
     const std::span<const float> moved = values_of(answered_);
@@ -175,7 +132,7 @@ void PairwiseExchange::take(const Completion& completion, std::span<float> own) 
   distance_ = std::sqrt(squares) / double{weight_};
   context_.recorder.applied({.round = requested_.step,
                              .staleness = static_cast<double>(steps_ - requested_.step),
-                             .age_s = context_.node.clock().now() - requested_.time_s});
+                             .age_s = now_s() - requested_.time_s});
 }
 
 std::pair<size_t, Completion> PairwiseExchange::wait_serving(std::vector<Handle>& awaited) {
@@ -211,7 +168,8 @@ void PairwiseExchange::finish(std::span<float> own) {
 }
 
 void PairwiseExchange::lead_end() {
-  std::vector<std::vector<int64_t>> reports(living_.size(), facts_);
+  const std::span<const int64_t> own = reports_.facts();
+  std::vector<std::vector<int64_t>> reports(living_.size(), {own.begin(), own.end()});
   std::vector<Handle> ended(living_.size());
   size_t open = 0;
   const auto first = static_cast<size_t>(me_) + 1;
@@ -233,7 +191,7 @@ void PairwiseExchange::lead_end() {
     }
     --open;
     if (completion.state == State::kDone)
-      learn(bytes_of<int64_t>(reports[rank]));
+      reports_.learn(bytes_of<int64_t>(reports[rank]));
     else
       lose(static_cast<Rank>(rank));
   }
@@ -252,7 +210,7 @@ bool PairwiseExchange::follow_end(Rank leader) {
   std::vector<std::byte> flags(living_.size());
   std::vector<Handle> told(1);
   told[0] = context_.node.endpoint().receive(leader, kMembers, flags);
-  Handle ended = context_.node.endpoint().send(leader, kEnded, bytes_of<int64_t>(facts_));
+  Handle ended = context_.node.endpoint().send(leader, kEnded, bytes_of<int64_t>(reports_.facts()));
   const Completion completion = wait_serving(told).second;
   if (completion.state == State::kPeerLost && completion.peer == leader) {
     lose(leader);

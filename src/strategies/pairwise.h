@@ -7,17 +7,15 @@
 // to be stuck in, and no need for the graph to have two sides (as in Lian et al., "Asynchronous
 // decentralized parallel stochastic gradient descent", ICML 2018, which blocks).
 //
-// Messages also carry on how many samples each worker has trained and when, as far as their sender
-// knows: so all learn of the end of training without anybody counting for them. What is known of a
-// worker is old by the time it arrives, so a worker is taken to have gone on at its pace since;
-// else all would train on for as long as the news of the end travels. The end itself is agreed with
-// the first of those that are left: a worker that is lost is left out, whichever it is, unless the
-// strategy cannot do without it.
+// Messages also carry on how far each worker is (reported_progress.h). The end itself is agreed
+// with the first of those that are left: a worker that is lost is left out, whichever it is, unless
+// the strategy cannot do without it.
 #pragma once
 
 #include <deque>
 
 #include "core/bytes.h"
+#include "strategies/reported_progress.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
@@ -46,15 +44,11 @@ class PairwiseExchange {
   const std::vector<bool>& living() const { return living_; }
   // The first of the living: it measures for all, and agrees with them on the end.
   bool leads() const { return first_of(living_) == me_; }
-  void set_own_samples(int64_t samples);
-  // Of all, as far as is known: never more than there are.
-  int64_t samples() const;
-  // Of all by now, if those who are left have gone on at their pace since they were heard of, all
-  // but the first, which measures for all meanwhile. Who was not heard of yet is taken to be as far
-  // as this node.
-  int64_t likely_samples() const;
-  void stop() { facts_[0] = 1; }
-  bool stopped() const { return facts_.front() != 0; }
+  // How far this node is, and what it knows of the others.
+  void set_own_samples(int64_t samples) { reports_.set_own_samples(samples, now_s()); }
+  int64_t likely_samples() const { return reports_.likely_samples(now_s(), living_); }
+  const ReportedProgress& reports() const { return reports_; }
+  void stop() { reports_.stop(); }
   // Steps of this node so far: what the staleness of an answer is counted in.
   void set_steps(int64_t steps) { steps_ = steps; }
   // Sets how far an exchange moves both sides, which may follow the schedule of the learning rate.
@@ -77,15 +71,9 @@ class PairwiseExchange {
     double time_s = 0;
   };
 
-  double elapsed_s() const { return context_.node.clock().now() - started_s_; }
-  // Places in facts_, of a worker: how many samples, and when by its own clock.
-  static size_t samples_of(size_t worker) { return 1 + worker; }
-  size_t microseconds_of(size_t worker) const { return 1 + living_.size() + worker; }
-  size_t facts_bytes() const { return facts_.size() * sizeof(int64_t); }
-  size_t message_bytes() const { return facts_bytes() + count_ * sizeof(float); }
+  double now_s() const { return context_.node.clock().now(); }
+  size_t message_bytes() const { return reports_.bytes() + count_ * sizeof(float); }
   std::span<float> values_of(Buffer<std::byte>& message);
-  void write_facts(std::span<std::byte> message) const;
-  void learn(std::span<const std::byte> message);
   void answer(Letter& incoming, const Completion& completion);
   void take(const Completion& completion, std::span<float> own);
   void note_losses();
@@ -100,8 +88,7 @@ class PairwiseExchange {
   const size_t count_;
   std::span<float> served_;
   float weight_;
-  const double started_s_;
-  std::vector<int64_t> facts_;  // whether to stop, the samples of each worker, and since when
+  ReportedProgress reports_;
   std::vector<bool> living_;
   int64_t steps_ = 0;
   Requested requested_;

@@ -10,6 +10,7 @@
 #include "jobs/recipes.h"
 #include "jobs/run_record.h"
 #include "jobs/tasks.h"
+#include "tests/cli/key_types.h"
 #include "tests/support/programs.h"
 
 namespace tutti {
@@ -51,27 +52,6 @@ class Output : public testing::Test {
   }
   TemporaryFolder folder_;
 };
-
-// Checks that `value` has each key ("time.total_s") with its type: s text, n number, i whole
-// number, b truth, o object, a list; a question mark behind it allows null.
-void expect_types(const json& value, const std::vector<std::pair<std::string, std::string>>& keys) {
-  for (const auto& [key, type] : keys) {
-    std::string pointer = "/" + key;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const json::json_pointer where(pointer);
-    if (!value.contains(where)) {
-      ADD_FAILURE() << "no " << key << " in " << value.dump(2);
-      continue;
-    }
-    const json& found = value[where];
-    const bool right =
-        (type[0] == 's' && found.is_string()) || (type[0] == 'n' && found.is_number()) ||
-        (type[0] == 'i' && found.is_number_integer()) || (type[0] == 'b' && found.is_boolean()) ||
-        (type[0] == 'o' && found.is_object()) || (type[0] == 'a' && found.is_array()) ||
-        (type.size() > 1 && found.is_null());
-    EXPECT_TRUE(right) << key << " = " << found.dump() << " is not of type " << type;
-  }
-}
 
 const std::vector<std::pair<std::string, std::string>> kRecordKeys = {{"schema", "i"},
                                                                       {"name", "s"},
@@ -338,51 +318,6 @@ TEST_F(Output, EveryClusterAndTaskPassesTheCheck) {
               true)
         << name;
   for (const ReferenceTask& task : reference_tasks()) expect_checked(recipe_of(task));
-}
-
-TEST_F(Output, DoctorSaysWhatThereIs) {
-  const json report = run_json({"doctor"});
-  expect_types(report, {{"cpu", "s"},
-                        {"hardware_threads", "i"},
-                        {"memory_bytes", "i"},
-                        {"ucx_transports", "s"},
-                        {"shared_memory", "s"},
-                        {"pidfd", "b"},
-                        {"blas", "s"},
-                        {"models_library", "b"},
-                        {"virtual_library", "b"},
-                        {"fashion_mnist", "b"},
-                        {"versions.libtorch", "s"}});
-  EXPECT_EQ(report["models_library"], true);
-  EXPECT_EQ(report["virtual_library"], true);
-  EXPECT_TRUE(has(report["ucx_transports"].get<std::string>(), "tcp")) << report;
-  EXPECT_TRUE(has(run({"doctor"}).out, "transports"));
-  // What the fabric itself gets, and what LibTorch itself has loaded.
-  const json& chosen = report["transports_chosen"];
-  EXPECT_EQ(chosen["same_machine"], json({"self", "sysv"}));
-  EXPECT_EQ(chosen["other_machines"], json({"tcp"}));
-  EXPECT_TRUE(has(run({"doctor"}).out, "self, sysv on this machine, tcp to others"));
-  EXPECT_TRUE(has(report["blas"].get<std::string>(), "blas")) << report["blas"];
-  EXPECT_TRUE(report["missing"].is_array());
-}
-
-// Alone in a folder the program lacks its libraries: each with what to do about it.
-TEST_F(Output, DoctorSaysWhatIsMissing) {
-  std::filesystem::copy_file(TUTTI_PROGRAM, folder_ / "tutti");
-  const SubprocessOptions alone{.folder = folder_.path(), .program = folder_ / "tutti"};
-  const json report = json::parse(run_tutti({"doctor", "--json"}, alone).out, nullptr, false);
-  const std::string text = run_tutti({"doctor"}, alone).out;
-  EXPECT_EQ(report["models_library"], false);
-  EXPECT_EQ(report["virtual_library"], false);
-  EXPECT_FALSE(has(report["blas"].get<std::string>(), ".so")) << "none is loaded";
-  ASSERT_GE(report["missing"].size(), 4u);
-  for (const json& entry : report["missing"]) {
-    expect_types(entry, {{"what", "s"}, {"remedy", "s"}});
-    EXPECT_TRUE(
-        has(text, entry["what"].get<std::string>() + ": " + entry["remedy"].get<std::string>()))
-        << text;
-  }
-  EXPECT_TRUE(has(text, "./scripts/build")) << text;
 }
 
 TEST_F(Output, HelpShowsAnExample) {

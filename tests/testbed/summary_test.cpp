@@ -3,49 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
-#include <random>
 #include <sstream>
 
-#include "core/described_json.h"
-#include "core/error.h"
-#include "testbed/report.h"
 #include "testbed/table.h"
-#include "tests/support/jobs.h"
-#include "tests/testbed/runs.h"
+#include "tests/testbed/summaries.h"
 
 namespace tutti {
 namespace {
 
-using namespace testing_support;
-using nlohmann::json;
-
-class Summary : public testing::Test {
- protected:
-  std::string add(const std::string& name, const MadeRun& made) {
-    folders_.push_back(make_run(folder_ / name, made));
-    return folders_.back();
-  }
-  // The comparison of all runs so far, as compare.json has it.
-  json written() { return json_of(summarise_runs(folders_)); }
-  json row(const json& comparison, const std::string& name) {
-    for (const json& candidate : comparison["strategies"])
-      if (candidate["name"] == name) return candidate;
-    ADD_FAILURE() << "no strategy " << name;
-    return json::object();
-  }
-  std::string refusal() {
-    try {
-      summarise_runs(folders_);
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
-  TemporaryFolder folder_;
-  std::vector<std::string> folders_;
-};
+class Summary : public SummaryTest {};
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
@@ -53,10 +20,6 @@ std::vector<std::string> cells_of(const std::string& line) {
   for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
   return cells;
 }
-
-const Settings kRing = {"strategy.topology=ring", "cluster.workers=2"};
-const Settings kTree = {"strategy.topology=tree", "cluster.workers=2"};
-const Settings kSolo = {"strategy.kind=solo", "cluster.workers=1"};
 
 TEST_F(Summary, FiguresFollowTheDefinitions) {
   add("solo", {.settings = kSolo, .step_s = 2, .qualities = {0.5, 0.8, 0.9}});
@@ -220,106 +183,6 @@ TEST_F(Summary, RunsOfOtherTasksAreRefused) {
   folders_.pop_back();
   add("c", {.settings = kTree + Settings{"task.data.limit=64"}, .qualities = {0.5}});
   EXPECT_NE(said().find("limit 64"), std::string::npos) << said();
-}
-
-// The writer of the record was killed: whole lines count, and what is missing is reported.
-TEST_F(Summary, AHalfWrittenSeriesIsReadAsFarAsItGoes) {
-  const std::string run = add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
-  const std::string series = read_file(run + "/series.csv");
-  for (const size_t cut : {size_t{3}, size_t{9}, series.size() - 40, series.size()}) {
-    write_file(run + "/series.csv", series.substr(0, series.size() - cut));
-    const Comparison made = summarise_runs(folders_);
-    const json result = json_of(made);
-    const json row = result["strategies"][0];
-    EXPECT_EQ(row["status"], "done");
-    EXPECT_LT(row["series"][0]["loss"].size(), 20u);
-    ASSERT_EQ(row["missing"].size(), 1u);
-    EXPECT_NE(row["missing"][0].get<std::string>().find(run + "/series.csv"), std::string::npos);
-    EXPECT_NE(comparison_table(made, {.columns = 4000}).find("missing"), std::string::npos);
-  }
-}
-
-// Each value of a record in turn is replaced, and bytes of files are changed or cut off. Every
-// refusal must name the file and say what to do.
-TEST_F(Summary, DamagedRecordsNeverShowTheParsersWords) {
-  const std::string run = add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
-  size_t refused = 0;
-  const auto read = [&](const std::string& what) {
-    try {
-      const Comparison made = summarise_runs(folders_);
-      comparison_table(made, {});
-      comparison_csv(made);
-      report_html(made);
-    } catch (const Error& error) {
-      ++refused;
-      const std::string said = error.what();
-      EXPECT_EQ(said.find("json.exception"), std::string::npos) << what << ": " << said;
-      EXPECT_NE(said.find(run), std::string::npos) << what << ": " << said;
-      EXPECT_NE(said.find("; "), std::string::npos) << what << ": " << said;
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << what << ": " << error.what();
-    }
-  };
-  const std::string text = read_file(run + "/run.json"), series = read_file(run + "/series.csv");
-  const json whole = json::parse(text), flat = whole.flatten();  // must outlive items()
-  for (const auto& [pointer, value] : flat.items())
-    for (json::json_pointer at(pointer); !at.empty(); at = at.parent_pointer())
-      for (const json& other : {json("x"), json(-1), json::array({1})}) {
-        json changed = whole;
-        changed[at] = other;
-        write_file(run + "/run.json", changed.dump());
-        read(pointer + " = " + other.dump());
-        if (at != json::json_pointer(pointer)) break;  // one replacement is enough for inner values
-      }
-  std::mt19937 random(1);
-  for (int i = 0; i < 60; ++i) {
-    std::string bytes = text, lines = series;
-    bytes[random() % bytes.size()] = static_cast<char>(random());
-    lines[random() % lines.size()] = static_cast<char>(random());
-    write_file(run + "/run.json", i % 3 == 0 ? text.substr(0, random() % text.size()) : bytes);
-    write_file(run + "/series.csv", series);
-    read("bytes of run.json");
-    write_file(run + "/run.json", text);
-    if (i % 3 == 0) lines = series.substr(0, random() % series.size());
-    write_file(run + "/series.csv", lines);
-    read("bytes of series.csv");
-  }
-  EXPECT_GT(refused, 100u);
-}
-
-TEST_F(Summary, DamageIsNamed) {
-  const std::string run = add("ring", {.settings = kRing, .qualities = {0.5}});
-  const std::string whole = read_file(run + "/run.json");
-  const auto expect = [&](const std::string& file, const std::string& text,
-                          const std::string& part) {
-    const std::string before = read_file(run + "/" + file);
-    write_file(run + "/" + file, text);
-    const std::string said = refusal();
-    EXPECT_NE(said.find(run + "/" + file), std::string::npos) << said;
-    EXPECT_NE(said.find(part), std::string::npos) << said;
-    write_file(run + "/" + file, before);
-  };
-  expect("run.json", whole.substr(0, whole.size() / 2), "is damaged: it is not JSON");
-  json other = json::parse(whole);
-  other["schema"] = 1;
-  expect("run.json", other.dump(), "has schema 1, this program reads schema 2; run the job again");
-  other = json::parse(whole);
-  other.erase("evaluations");
-  expect("run.json", other.dump(), "\"evaluations\" is missing");
-  // Otherwise a comparison with this record would be written, and then refused by `report`.
-  for (const json& interval : {json::array({"wait", 2, 1}), json::array({"wait", "", 1}), json()}) {
-    other = json::parse(whole);
-    other["timeline"] = json::array(
-        {{{"rank", 0}, {"intervals", json::array({json::array({"wait", 0, 1}), interval})}}});
-    expect("run.json", other.dump(), "\"timeline[0].intervals[1]\" is");
-  }
-  expect("series.csv", "step,time_s,loss,rate,samples\n1,2\n", "line 2 cannot be read");
-  expect("series.csv", "step,time\n", "does not name the columns");
-  expect("job.toml", "[task]\nepoch = 3\n", "did you mean 'epochs'?");
-  std::filesystem::remove(run + "/run.json");
-  EXPECT_NE(refusal().find("has no run.json"), std::string::npos) << refusal();
-  folders_ = {folder_ / "nowhere"};
-  EXPECT_NE(refusal().find("no such folder"), std::string::npos) << refusal();
 }
 
 TEST_F(Summary, CsvHasALinePerStrategyAndSeed) {

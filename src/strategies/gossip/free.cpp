@@ -23,7 +23,7 @@ class FreeGossip {
 
   void run() {
     const std::span<float> parameters = context_.model.parameters();
-    while (!training_.over() && !exchange_.stopped()) {
+    while (!training_.over() && !exchange_.reports().stopped()) {
       if (exchange_.idle()) ask_neighbour();
       training_.gradient();
       training_.update();
@@ -35,11 +35,11 @@ class FreeGossip {
       exchange_.serve();
       if (asked && exchange_.idle())
         context_.recorder.measure("pair_distance", training_.steps(), exchange_.pair_distance());
-      training_.set_samples(exchange_.samples(), exchange_.likely_samples());
+      training_.set_samples(exchange_.reports().samples(), exchange_.likely_samples());
       if (training_.due() && !training_.over()) measure();
     }
     exchange_.finish(parameters);
-    training_.set_samples(exchange_.samples());
+    training_.set_samples(exchange_.reports().samples());
     const Tag tag(Purpose::kParameters, 0, PairPart::kMean);
     Averaging(context_, parameters.size()).average(parameters, tag);
     training_.evaluate(context_.members);
