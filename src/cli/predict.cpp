@@ -21,7 +21,7 @@
 #include "jobs/trained_run.h"
 #include "models/losses.h"
 #include "models/sparse_model.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 
 namespace tutti {
 namespace {

@@ -20,7 +20,7 @@
 #include "jobs/run_record.h"
 #include "jobs/traffic_notes.h"
 #include "models/sparse_model.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/windows.h"
 
 namespace tutti {
@@ -298,9 +298,8 @@ class Participant {
     if (!knows_parameters()) return;
     const std::span<const uint64_t> keys = held_keys();
     const std::span<const float> parameters = model_->parameters();
-    report_.parameters_sha256 = keys.empty()
-                                    ? parameters_sha256(architecture_, parameters)
-                                    : rows_sha256(keys, parameters);
+    report_.parameters_sha256 =
+        keys.empty() ? parameters_sha256(architecture_, parameters) : rows_sha256(keys, parameters);
   }
 
   // The error under way, saying at which step it happened.

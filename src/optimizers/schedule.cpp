@@ -51,19 +51,6 @@ Schedule::Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t 
       global_batch_(global_batch),
       end_(static_cast<double>(epochs)) {}
 
-void Schedule::end_after(int64_t max_steps, size_t samples) {
-  if (max_steps == 0 || samples == 0) return;
-  const auto count = static_cast<int64_t>(samples);
-  for (int64_t epoch = 0, left = max_steps; static_cast<double>(epoch) < end_; ++epoch) {
-    const int64_t batch = std::max<int64_t>(1, global_batch(epoch));
-    const int64_t steps = count / batch + (count % batch != 0 ? 1 : 0);
-    if (left <= steps)
-      return end_at(static_cast<double>(epoch) +
-                    static_cast<double>(left) / static_cast<double>(steps));
-    left -= steps;
-  }
-}
-
 void Schedule::end_at(double epoch) { end_ = std::min(end_, epoch); }
 
 double Schedule::rate(double epoch) const {

@@ -30,9 +30,7 @@ void visit(Visitor& visitor, ScheduleConfig& config);
 class Schedule {
  public:
   Schedule(const OptimizerConfig& config, int64_t global_batch, int64_t epochs);
-  // Makes the run end before its epochs do: after so many steps over so many samples (0: no limit),
-  // or at this epoch. Rates that fall until the end of the run then fall until that point.
-  void end_after(int64_t max_steps, size_t samples);
+  // Makes the run end before its epochs do: rates that fall until its end then fall until here.
   void end_at(double epoch);
   double rate(double epoch) const;  // `epoch` counts fractions: 1.5 is halfway the second
   int64_t global_batch(int64_t epoch) const;

@@ -12,12 +12,7 @@ BatchSequence::BatchSequence(const TaskConfig& task, const OptimizerConfig& opti
       batches_(batches),
       progress_(progress),
       pace_(pace),
-      schedule_(optimizer, task.global_batch, task.epochs) {
-  if (pace == Pace::kLockstep)
-    schedule_.end_after(task.max_steps, training);
-  else if (task.max_steps > 0)  // it limits the samples then
-    schedule_.end_at(static_cast<double>(task.max_steps * task.global_batch) /
-                     static_cast<double>(training));
+      timetable_(task, optimizer, training, pace) {
   begin_epoch();
 }
 
@@ -25,16 +20,11 @@ BatchSequence::BatchSequence(const TaskConfig& task, const OptimizerConfig& opti
 void BatchSequence::begin_epoch() {
   if (pace_ == Pace::kLockstep && over()) return;
   const int64_t epoch = progress_.epoch;
-  batches_.begin_epoch(epoch, schedule_.global_batch(std::min(epoch, task_.epochs - 1)));
-}
-
-double BatchSequence::epochs_at(int64_t step) const {
-  return static_cast<double>(progress_.epoch) +
-         static_cast<double>(step) / static_cast<double>(batches_.steps());
+  batches_.begin_epoch(epoch, timetable_.global_batch(std::min(epoch, task_.epochs - 1)));
 }
 
 double BatchSequence::rate() const {
-  return schedule_.rate(std::min(progress_.epochs, static_cast<double>(task_.epochs)));
+  return timetable_.rate_at(std::min(progress_.epochs, static_cast<double>(task_.epochs)));
 }
 
 void BatchSequence::count_epochs() {
@@ -51,7 +41,7 @@ void BatchSequence::advance(int64_t samples) {
   ++progress_.steps;
   progress_.samples += samples;
   likely_ += samples;
-  progress_.epochs = epochs_at(++progress_.step);
+  progress_.epochs = timetable_.epochs_before(progress_.epoch, ++progress_.step);
   if (progress_.step == batches_.steps()) {
     ++progress_.epoch;
     progress_.step = 0;
@@ -62,19 +52,18 @@ void BatchSequence::advance(int64_t samples) {
 
 bool BatchSequence::over() const {
   if (pace_ == Pace::kLockstep)
-    return progress_.epoch == task_.epochs ||
-           (task_.max_steps > 0 && progress_.whole_steps() == task_.max_steps);
+    return progress_.step >= timetable_.steps(progress_.epoch) ||
+           progress_.epoch >= timetable_.epochs();
   const int64_t all = task_.epochs * training_;
   return likely_ >=
          (task_.max_steps > 0 ? std::min(all, task_.max_steps * task_.global_batch) : all);
 }
 
 int64_t BatchSequence::followers() const {
-  int64_t count = batches_.steps() - 1 - progress_.step;
-  if (task_.max_steps > 0) count = std::min(count, task_.max_steps - progress_.whole_steps() - 1);
+  const int64_t count = timetable_.steps(progress_.epoch) - 1 - progress_.step;
   TrainingProgress ahead = progress_;
   for (int64_t i = 0; i < count; ++i) {
-    ahead.epochs = epochs_at(progress_.step + i + 1);
+    ahead.epochs = timetable_.epochs_before(progress_.epoch, progress_.step + i + 1);
     if (ahead.is_due()) return i;
   }
   return count;

@@ -2,17 +2,11 @@
 // With a progress that was read back it goes on where that was written down.
 #pragma once
 
-#include "core/schema.h"
 #include "data/batches.h"
-#include "optimizers/optimizer.h"
+#include "strategies/timetable.h"
 #include "strategies/training_progress.h"
 
 namespace tutti {
-
-// In lockstep every worker takes the same steps. At a free pace each goes through its own share, as
-// often as it can, until all together have trained on as many samples as the task has.
-enum class Pace { kLockstep, kFree };
-constexpr auto words(Pace) { return WordList<2>{"sync", "async"}; }
 
 class BatchSequence {
  public:
@@ -34,7 +28,6 @@ class BatchSequence {
   int64_t followers() const;
 
  private:
-  double epochs_at(int64_t step) const;
   void begin_epoch();
   void count_epochs();
 
@@ -44,7 +37,7 @@ class BatchSequence {
   TrainingProgress& progress_;
   const Pace pace_;
   int64_t likely_ = 0;
-  Schedule schedule_;
+  Timetable timetable_;
 };
 
 }  // namespace tutti

@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "models/sparse_model.h"
+#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/parameter_layout.h"
 
 namespace tutti {

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "strategies/batch_sequence.h"
-#include "strategies/compute.h"
 #include "strategies/strategy.h"
 
 namespace tutti {

@@ -8,17 +8,17 @@
 
 namespace tutti {
 
-LocalWorker::LocalWorker(Context& context)
+LocalWorker::LocalWorker(Context& context, const Timetable& timetable)
     : context_(context),
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                context.task.seed,
                // Where only costs count the order does not matter, but for whose rows are touched.
                !context.node.clock().cost_only() || context.model.architecture().row_width > 0),
-      schedule_(context.optimizer, context.task.global_batch, context.task.epochs) {}
+      timetable_(timetable) {}
 
 void LocalWorker::turn_to(int64_t epoch) {
   if (epoch == epoch_) return;
-  batches_.begin_epoch(epoch, schedule_.global_batch(epoch));
+  batches_.begin_epoch(epoch, timetable_.global_batch(epoch));
   epoch_ = epoch;
 }
 

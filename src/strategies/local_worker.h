@@ -7,6 +7,7 @@
 #include "collectives/exact_sum.h"
 #include "data/batches.h"
 #include "strategies/strategy.h"
+#include "strategies/timetable.h"
 
 namespace tutti {
 
@@ -14,7 +15,7 @@ class LateParameters;
 
 class LocalWorker {
  public:
-  explicit LocalWorker(Context& context);
+  LocalWorker(Context& context, const Timetable& timetable);  // both outlive it
 
   // Part `part` of `parts` of a step. With task.partition = "global" any number of parts will do;
   // otherwise part `part` is the share of worker `part`.
@@ -49,7 +50,7 @@ class LocalWorker {
 
   Context& context_;
   Batches batches_;
-  Schedule schedule_;
+  const Timetable& timetable_;
   Batch batch_;
   int64_t epoch_ = -1;
   LateParameters* late_ = nullptr;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/archive.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/evaluation_share.h"
 #include "strategies/recorder.h"
 

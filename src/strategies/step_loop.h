@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "data/batches.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/strategy.h"
 
 namespace tutti {

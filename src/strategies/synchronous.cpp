@@ -5,6 +5,8 @@
 
 #include "core/finite.h"
 #include "strategies/balance.h"
+#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/step_loop.h"
 

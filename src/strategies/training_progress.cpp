@@ -1,5 +1,7 @@
 #include "strategies/training_progress.h"
 
+#include "core/quality.h"
+
 namespace tutti {
 
 bool TrainingProgress::is_due() const {
@@ -12,7 +14,7 @@ void TrainingProgress::begin_evaluation(const TaskConfig& task) {
 }
 
 void TrainingProgress::end_evaluation(const TaskConfig& task, bool classification, double quality) {
-  target_reached = reached(task, classification, quality) ? 1 : 0;
+  target_reached = reaches(quality, task.target, classification) ? 1 : 0;
 }
 
 StepRow TrainingProgress::step_row(double time_s, double loss, double rate, int64_t share) const {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/archive.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/recorder.h"
 #include "strategies/task.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/task.h"
 #include "tests/support/jobs.h"
 

@@ -154,5 +154,27 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{.name = "free_steps", .pace = Pace::kFree, .max_steps = 17}),
     [](const auto& test) { return test.param.name; });
 
+// Epochs and rates end where the steps do, in the middle of an epoch or after it.
+TEST(Timetable, EndsWhereTheStepsOfTheTaskDo) {
+  TaskConfig task;
+  task.global_batch = 128;
+  task.epochs = 8;
+  OptimizerConfig optimizer;
+  optimizer.lr = 0.2;
+  optimizer.schedule.kind = ScheduleKind::kCosine;
+  struct {
+    int64_t max_steps, epochs, last_steps;
+    double end;
+  } const cases[] = {{0, 8, 4, 8}, {10, 3, 2, 2.5}, {12, 3, 4, 3}, {1000, 8, 4, 8}};
+  for (const auto& [max_steps, epochs, last_steps, end] : cases) {
+    task.max_steps = max_steps;
+    const Timetable table(task, optimizer, 500);  // 4 steps an epoch
+    EXPECT_EQ(table.epochs(), epochs) << max_steps;
+    EXPECT_EQ(table.steps(epochs - 1), last_steps) << max_steps;
+    EXPECT_NEAR(table.rate_at(end / 2), 0.1, 1e-12) << max_steps;
+    EXPECT_NEAR(table.rate_at(end), 0, 1e-12) << max_steps;
+  }
+}
+
 }  // namespace
 }  // namespace tutti

@@ -2,7 +2,9 @@
 
 #include "core/bytes.h"
 #include "models/losses.h"
+#include "strategies/compute.h"
 #include "strategies/early_exit/tags.h"
+#include "strategies/evaluation.h"
 
 namespace tutti {
 

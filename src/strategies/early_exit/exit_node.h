@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "strategies/compute.h"
 #include "strategies/early_exit/tiers.h"
 
 namespace tutti {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "strategies/early_exit/tags.h"
 #include "strategies/early_exit/tier_worker.h"
+#include "strategies/evaluation.h"
 
 namespace tutti {
 namespace {

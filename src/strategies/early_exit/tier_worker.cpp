@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "fabric/exchange.h"
 #include "models/losses.h"
+#include "strategies/compute.h"
 #include "strategies/early_exit/tags.h"
 #include "strategies/parameter_layout.h"
 

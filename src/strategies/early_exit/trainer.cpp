@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "core/bytes.h"
 #include "fabric/exchange.h"
+#include "strategies/compute.h"
 #include "strategies/early_exit/exit_network.h"
 #include "strategies/early_exit/tags.h"
+#include "strategies/evaluation.h"
 
 namespace tutti {
 
@@ -63,20 +64,17 @@ Attachment EarlyExitTrainer::gather_parameters() {
 // The cloud knows, and tells everybody: with the thresholds.
 void EarlyExitTrainer::share_sums(EvaluationSums& sums, Tag tag) {
   const Tag told = judging_tag(tag.step(), JudgingPart::kSums);
-  std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
-  const auto bytes = writable_bytes_of(std::span<ExactSum>(all));
   const auto thresholds = writable_bytes_of(std::span(thresholds_));
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   if (!node_->is_last()) {
-    receive(context_.node, tiers_.cloud(), told, bytes);
+    receive(context_.node, tiers_.cloud(), told, sums.bytes());
     receive(context_.node, tiers_.cloud(), told, thresholds);
   } else {
     for (Rank rank = 0; rank < tiers_.cloud(); ++rank) {
-      send(context_.node, rank, told, bytes);
+      send(context_.node, rank, told, sums.bytes());
       send(context_.node, rank, told, thresholds);
     }
   }
-  sums = {all[0], all[1], all[2]};
 }
 
 double EarlyExitTrainer::test() {

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "strategies/averaging.h"
-#include "strategies/compute.h"
 #include "strategies/federated_averaging/client_training.h"
 #include "strategies/federated_averaging/server_optimizer.h"
 #include "strategies/federated_averaging/split_record.h"
@@ -35,8 +34,7 @@ Server::Server(Context& context, const Config& config)
       optimizer_(make_server_optimizer(
           config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
-          parameters_->size(), has_controls(config) ? 2 : 1,
-          !context.node.clock().cost_only(),
+          parameters_->size(), has_controls(config) ? 2 : 1, !context.node.clock().cost_only(),
           [this](size_t place, std::span<const float> control) {
             if (controls_) update_control(round_->client(place), control);
           },
@@ -174,8 +172,8 @@ void Server::close(Round& round) {
   else
     context_.recorder.count("rounds_failed");
   ++progress_.steps;
-  context_.recorder.step(progress_.step_row(
-      elapsed_s(), loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0, rate_));
+  context_.recorder.step(
+      progress_.step_row(elapsed_s(), loss_samples_ > 0 ? loss_sum_ / loss_samples_ : 0, rate_));
 }
 
 void Server::update() {

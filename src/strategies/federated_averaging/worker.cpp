@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "fabric/exchange.h"
 #include "strategies/averaging.h"
-#include "strategies/compute.h"
 #include "strategies/shared_evaluation.h"
 
 namespace tutti::federated_averaging {

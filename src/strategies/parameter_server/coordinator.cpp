@@ -19,7 +19,8 @@ void Coordinator::applied(int worker, const Request& push) {
   if (!consistency_.lockstep()) dealer_.accept(worker, push.hand, push.steps);
   progress_.samples += push.samples;
   progress_.steps += static_cast<double>(push.steps) / push.hand.parts;
-  progress_.epochs += timetable_.progress(push.hand, push.steps);
+  progress_.epochs +=
+      timetable_.epochs_covered(push.hand.epoch, push.hand.step, push.steps) / push.hand.parts;
 }
 
 void Coordinator::dropped(int worker, const Request& push) {
@@ -108,10 +109,9 @@ bool Coordinator::direct(Turn& turn, int worker, bool final, bool newcomer,
 }
 
 std::vector<int64_t> Coordinator::save() const {
-  std::vector<int64_t> saved = {std::bit_cast<int64_t>(progress_.epochs),
-                                std::bit_cast<int64_t>(progress_.steps),
-                                std::bit_cast<int64_t>(progress_.next_evaluation),
-                                progress_.samples};
+  std::vector<int64_t> saved = {
+      std::bit_cast<int64_t>(progress_.epochs), std::bit_cast<int64_t>(progress_.steps),
+      std::bit_cast<int64_t>(progress_.next_evaluation), progress_.samples};
   const std::vector<int64_t> hands = dealer_.save();
   saved.insert(saved.end(), hands.begin(), hands.end());
   return saved;
@@ -147,7 +147,7 @@ bool Coordinator::next_hand(int worker, Reply& reply) {
   reply.kind = hand ? Reply::kCompute : Reply::kFinish;
   if (!hand) return true;
   reply.hand = *hand;
-  reply.rate = timetable_.rate(*hand);
+  reply.rate = timetable_.rate(hand->epoch, hand->step);
   return true;
 }
 

@@ -18,12 +18,15 @@ Dealer::Dealer(const Timetable& timetable, int workers, int64_t pull_every, bool
 }
 
 std::optional<Hand> Dealer::block_at(Position& position) const {
-  Hand hand = timetable_.normal({static_cast<int32_t>(position.epoch),
-                                 static_cast<int32_t>(position.step), 0, position.part, workers_});
+  Hand hand =
+      timetable_.normal(Hand{static_cast<int32_t>(position.epoch),
+                             static_cast<int32_t>(position.step), 0, position.part, workers_});
   position.epoch = hand.epoch;
   position.step = hand.step;
   if (position.epoch >= timetable_.epochs()) return std::nullopt;
-  hand.steps = pull_every_ == 1 ? 1 : static_cast<int32_t>(timetable_.left_from(hand, pull_every_));
+  hand.steps = pull_every_ == 1
+                   ? 1
+                   : static_cast<int32_t>(timetable_.left_from(hand.epoch, hand.step, pull_every_));
   return hand;
 }
 

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "core/archive.h"
-#include "strategies/parameter_server/timetable.h"
+#include "strategies/parameter_server/messages.h"
+#include "strategies/timetable.h"
 
 namespace tutti::parameter_server {
 

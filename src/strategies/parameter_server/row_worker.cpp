@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "sparse/keys.h"
 #include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/parameter_server/entry.h"
 
 namespace tutti::parameter_server {
@@ -61,7 +62,7 @@ void RowWorker::compute(const Hand& hand) {
   const LocalWorker::Result result = gradient(place, number_of(hand));
   push_rows();
   accrued_.clear();
-  rows_.note(result, timetable_.rate(hand));
+  rows_.note(result, timetable_.rate(hand.epoch, hand.step));
 }
 
 void RowWorker::ask_for_rows(size_t server, uint32_t flags, int64_t wanted, int64_t snapshot) {

@@ -29,13 +29,13 @@ void Versions::apply_at_once(Turn& turn, int worker, const Request& push) {
   const auto staleness = static_cast<double>(version_ - push.version);
   const int64_t position = workers_[worker].position();
   // The batch was cut into this many parts, even if workers have been lost since.
-  const double factor = rate_factor(settings_.config, push.hand.parts,
-                                    staleness / push.hand.parts, workers_.fastest() - position);
-  const double rate = timetable_.rate(push.hand);
+  const double factor = rate_factor(settings_.config, push.hand.parts, staleness / push.hand.parts,
+                                    workers_.fastest() - position);
+  const double rate = timetable_.rate(push.hand.epoch, push.hand.step);
   ++turn.updates;
   if (settings_.config.rate == RateKind::kDynamic)
-    turn.put(output::Revise{gathered.name(), position - 1, push.hand.parts, rate,
-                            workers_.oldest()});
+    turn.put(
+        output::Revise{gathered.name(), position - 1, push.hand.parts, rate, workers_.oldest()});
   else
     turn.put(output::Update{{gathered.name()}, 1, factor * rate});
   ++version_;
@@ -83,12 +83,14 @@ void Versions::close(Turn& turn, std::vector<Gathered> chosen) {
   double weight = 0;
   for (const Gathered& gathered : chosen) {
     update.gradients.push_back(gathered.name());
-    weight += timetable_.weight(gathered.push.hand, gathered.push.samples);
+    const Hand& hand = gathered.push.hand;
+    weight += timetable_.weight(hand.epoch, hand.step, gathered.push.samples);
     gathering_.forget(gathered.name());
   }
   // In lockstep the shares are a whole batch and already divided by its size.
   update.factor = consistency_.lockstep() || weight <= 0 ? 1 : 1 / weight;
-  update.rate = timetable_.rate(chosen.back().push.hand);
+  const Hand& last = chosen.back().push.hand;
+  update.rate = timetable_.rate(last.epoch, last.step);
   ++turn.updates;
   turn.put(std::move(update));
   gathering_.forget_decision(version_++);

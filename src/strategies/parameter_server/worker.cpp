@@ -14,7 +14,7 @@ Worker::Worker(Context& context, const Config& config)
     : context_(context),
       config_(config),
       timetable_(context.task, context.optimizer, context.data.splits.train.size()),
-      local_(context),
+      local_(context, timetable_),
       terms_(make_consistency(config, context.cluster.workers)->collects(),
              pulls_layers(config) && context.model.architecture().row_width == 0, config.staleness),
       accrued_(context, config),
@@ -221,14 +221,14 @@ void Worker::compute_and_push(const Hand& hand) {
       if (link.shares()) begin(link, Request::kOutbox);
   }
   accrued_.clear();
-  rows_.note(result, timetable_.rate(hand));
+  rows_.note(result, timetable_.rate(hand.epoch, hand.step));
 }
 
 // Between pulls a worker goes on from its own steps, and keeps their gradients for the next push.
 void Worker::compute_and_accrue(const Hand& hand, bool push) {
   rows_.record(coordinator().reply().samples);
   const LocalWorker::Result result = local_.gradient(place_of(hand), number_of(hand), [](Range) {});
-  const double rate = timetable_.rate(hand);
+  const double rate = timetable_.rate(hand.epoch, hand.step);
   {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     if (push) links_.finish_sending();

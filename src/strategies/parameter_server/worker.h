@@ -5,7 +5,6 @@
 // lost worker left incomplete can be completed.
 #pragma once
 
-#include "strategies/compute.h"
 #include "strategies/local_worker.h"
 #include "strategies/parameter_server/accrued_gradients.h"
 #include "strategies/parameter_server/config.h"
@@ -15,7 +14,7 @@
 #include "strategies/parameter_server/pull_terms.h"
 #include "strategies/parameter_server/server_links.h"
 #include "strategies/parameter_server/step_rows.h"
-#include "strategies/parameter_server/timetable.h"
+#include "strategies/timetable.h"
 
 namespace tutti::parameter_server {
 

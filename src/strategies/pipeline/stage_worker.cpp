@@ -7,6 +7,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "strategies/compute.h"
 
 namespace tutti {
 namespace {

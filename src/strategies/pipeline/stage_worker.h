@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/stage.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/pipeline/placement.h"
 #include "strategies/pipeline/shard_sums.h"
 #include "strategies/pipeline/stage_update.h"

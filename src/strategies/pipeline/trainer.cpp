@@ -9,6 +9,7 @@
 #include "fabric/exchange.h"
 #include "models/shard.h"
 #include "models/slice.h"
+#include "strategies/compute.h"
 #include "strategies/pipeline/shard_costs.h"
 
 namespace tutti {
@@ -33,9 +34,8 @@ PipelineTrainer::PipelineTrainer(Context& context, const Placement& placement,
       shard_(placement.shard_of(context.node.endpoint().rank())),
       tasks_(schedule_tasks(placement.schedule, placement.shape(replica_), node_)) {
   for (const size_t stage : placement.shape(replica_).stages_of(node_))
-    workers_.push_back(
-        std::make_unique<StageWorker>(context, placement, config, outside_.make_update, replica_,
-                                      node_, stage, shard_));
+    workers_.push_back(std::make_unique<StageWorker>(
+        context, placement, config, outside_.make_update, replica_, node_, stage, shard_));
 }
 
 Tag PipelineTrainer::loss_tag(uint64_t step) {
@@ -181,24 +181,16 @@ Quality PipelineTrainer::validate(Tag tag) {
 
 // Among the last stages of all replicas, and from each to its own pipeline.
 void PipelineTrainer::share_sums(EvaluationSums& sums, Tag tag) {
-  std::array<ExactSum, 3> all{sums.loss, sums.correct, sums.invalid};
-  const std::span<std::byte> bytes = writable_bytes_of(std::span<ExactSum>(all));
   const Rank me = context_.node.endpoint().rank();
   const Group holders = placement_.holders(placement_.stages.size() - 1, shard_, me);
-  if (has_last_stage() && holders.size() > 1) {
-    const auto sum =
-        make_all_reduce(context_.node, &context_.watch, tree(holders, all.size()), kSumExact);
-    sum->start(bytes, tag);
-    sum->finish();
-  }
+  if (has_last_stage() && holders.size() > 1) add_among(context_, holders, sums, tag);
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   const Rank speaker = last_ranks().front();
   if (!has_last_stage())
-    receive(context_.node, speaker, tag, bytes);
+    receive(context_.node, speaker, tag, sums.bytes());
   else if (me == speaker)
-    for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, bytes);
-  if (me == speaker) tell_listeners(tag, bytes);
-  sums = {all[0], all[1], all[2]};
+    for (const Rank rank : ranks_before_last()) send(context_.node, rank, tag, sums.bytes());
+  if (me == speaker) tell_listeners(tag, sums.bytes());
 }
 
 void PipelineTrainer::gather() {

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "core/error.h"
 #include "fabric/exchange.h"
 #include "models/stage.h"
+#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/pipeline/trainer.h"
 
@@ -150,10 +151,10 @@ void StageServer::finish_sends() {
 }
 
 Quality StageServer::validate(Tag tag) {
-  std::array<ExactSum, 3> all;
+  EvaluationSums sums;
   PhaseScope scope(context_.watch, Phase::kWait);
-  receive(context_.node, speaker_, tag, writable_bytes_of(std::span<ExactSum>(all)));
-  return quality_of(context_, {all[0], all[1], all[2]}, context_.data.splits.validation.size());
+  receive(context_.node, speaker_, tag, sums.bytes());
+  return quality_of(context_, sums, context_.data.splits.validation.size());
 }
 
 }  // namespace tutti

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "fabric/tag.h"
-#include "strategies/task.h"
+#include "strategies/training_progress.h"
 
 namespace tutti {
 
@@ -28,10 +27,12 @@ inline bool has_diverged(double objective, double at_first) {
 
 class RoundPlan {
  public:
-  RoundPlan(const TaskConfig& task, size_t coordinates, size_t parallel)
+  // Of samples with so many coordinates. The task has to outlive it.
+  RoundPlan(const TaskConfig& task, size_t samples, size_t coordinates, size_t parallel)
       : each_(std::min(parallel, coordinates)),
         coordinates_(coordinates),
-        eval_every_(task.eval_every),
+        samples_(samples),
+        task_(task),
         total_(task.epochs * static_cast<int64_t>((coordinates + each_ - 1) / each_)) {
     if (task.max_steps > 0) total_ = std::min(total_, task.max_steps);
   }
@@ -43,14 +44,19 @@ class RoundPlan {
     return static_cast<double>(rounds) * static_cast<double>(each_) /
            static_cast<double>(coordinates_);
   }
-  bool measured(int64_t rounds) const {
-    const auto due = [&](int64_t r) { return std::floor(epochs(r) / eval_every_ + 1e-9); };
-    return rounds == total_ || due(rounds) > due(rounds - 1);
+  // So many rounds are done; true when quality is to be measured now.
+  bool advance(TrainingProgress& progress, int64_t rounds) const {
+    progress.steps = static_cast<double>(rounds);
+    progress.epochs = epochs(rounds);
+    progress.samples = static_cast<int64_t>(progress.epochs * static_cast<double>(samples_));
+    if (rounds < total_ && !progress.is_due()) return false;
+    progress.begin_evaluation(task_);
+    return true;
   }
 
  private:
-  size_t each_, coordinates_;
-  double eval_every_;
+  size_t each_, coordinates_, samples_;
+  const TaskConfig& task_;
   int64_t total_;
 };
 

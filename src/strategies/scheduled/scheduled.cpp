@@ -120,7 +120,8 @@ class Scheduled : public Strategy {
     return input.architecture.parameter_count - 1;
   }
   RoundPlan rounds_of(const PlanInput& input) const {
-    return {input.task, coordinates_of(input), static_cast<size_t>(config_.parallel)};
+    return {input.task, input.data.train, coordinates_of(input),
+            static_cast<size_t>(config_.parallel)};
   }
   static size_t element_bytes(const PlanInput& input) {
     return input.task.deterministic ? sizeof(ExactSum) : sizeof(double);

@@ -24,12 +24,14 @@ class Scheduler {
       : context_(context),
         coordinates_(context.model.architecture().parameter_count - 1),
         arithmetic_(!context.node.clock().cost_only()),
-        plan_(context.task, coordinates_, static_cast<size_t>(config.parallel)),
+        plan_(context.task, context.data.splits.train.size(), coordinates_,
+              static_cast<size_t>(config.parallel)),
         // Where only costs count there are no columns to look at.
         schedule_(arithmetic_ ? config.schedule : CoordinateOrder::kCyclic, coordinates_,
                   plan_.parallel(), config.conflict, context.task.seed,
                   [this](uint32_t a, uint32_t b) { return correlation(a, b); }),
-        picked_(plan_.parallel()) {
+        picked_(plan_.parallel()),
+        progress_(context.task) {
     if (!arithmetic_ || config.schedule != CoordinateOrder::kPriority) return;
     columns_.emplace(*context.data.dataset, context.data.splits.train, Range{0, coordinates_});
     if (coordinates_ <= kMostRemembered) known_.assign(coordinates_ * coordinates_, -1.0F);
@@ -39,7 +41,7 @@ class Scheduler {
     for (int64_t round = 0; round < plan_.total(); ++round) {
       pick(static_cast<uint64_t>(round));
       hear(static_cast<uint64_t>(round));
-      if (plan_.measured(round + 1) && round + 1 < plan_.total() &&
+      if (plan_.advance(progress_, round + 1) && round + 1 < plan_.total() &&
           !goes_on(static_cast<uint64_t>(round)))
         return;
     }
@@ -78,8 +80,8 @@ class Scheduler {
     PhaseScope scope(context_.watch, Phase::kWait);
     std::vector<double> told(plan_.parallel() + 2);
     for (const Rank worker : context_.members) {
-      Handle handle = context_.node.endpoint().receive(
-          worker, round_tag(round, RoundPart::kChange), writable_bytes_of(std::span(told)));
+      Handle handle = context_.node.endpoint().receive(worker, round_tag(round, RoundPart::kChange),
+                                                       writable_bytes_of(std::span(told)));
       const size_t count = finish(context_.node, handle) / sizeof(double);
       const Range own = part_of(coordinates_, context_.members.size(), static_cast<size_t>(worker));
       size_t next = 2;
@@ -105,6 +107,7 @@ class Scheduler {
   RoundPlan plan_;
   CoordinateSchedule schedule_;
   std::vector<uint32_t> picked_;
+  TrainingProgress progress_;
   std::optional<Columns> columns_;
   std::vector<float> known_;  // correlations, by pair; negative: not computed yet
 };

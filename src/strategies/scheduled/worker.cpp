@@ -31,11 +31,12 @@ CoordinateWorker::CoordinateWorker(Context& context, const ScheduledConfig& conf
       weights_(context.model.parameters().size() - 1),
       own_(part_of(weights_.size(), context.members.size(),
                    static_cast<size_t>(context.node.endpoint().rank()))),
-      plan_(context.task, weights_.size(), static_cast<size_t>(config.parallel)),
+      plan_(context.task, samples_, weights_.size(), static_cast<size_t>(config.parallel)),
       penalty_{context.model.architecture().l1, context.model.architecture().l2},
       picked_(plan_.parallel()),
       change_(samples_ + kNorms),
-      gathered_(2 * weights_.size()) {
+      gathered_(2 * weights_.size()),
+      progress_(context.task) {
   const bool exact = context.task.deterministic;
   if (exact) {
     rounded_.resize(samples_ + kNorms);
@@ -69,15 +70,15 @@ void CoordinateWorker::run() {
     update_own();
     sum_changes(number);
     tell_scheduler(number);
-    record(round + 1);
-    if (!plan_.measured(round + 1)) continue;
-    const bool stop = measure(round + 1);
+    const bool due = plan_.advance(progress_, round + 1);
+    record();
+    if (!due) continue;
+    const bool stop = measure();
     if (round + 1 == plan_.total()) break;
     if (context_.node.endpoint().rank() == 0) {
       const double goes_on = stop ? 0 : 1;
       send(context_.node, static_cast<Rank>(context_.members.size()),
-           round_tag(number, RoundPart::kGoOn),
-           bytes_of(std::span<const double>(&goes_on, 1)));
+           round_tag(number, RoundPart::kGoOn), bytes_of(std::span<const double>(&goes_on, 1)));
     }
     if (stop) return;
   }
@@ -161,17 +162,14 @@ void CoordinateWorker::tell_scheduler(uint64_t round) {
                     told[0], round + 1, told[1]));
 }
 
-void CoordinateWorker::record(int64_t rounds) {
+void CoordinateWorker::record() {
   const double now_s = context_.node.clock().now() - started_s_;
-  progress_.steps = static_cast<double>(rounds);
-  progress_.epochs = plan_.epochs(rounds);
-  progress_.samples = static_cast<int64_t>(progress_.epochs * static_cast<double>(samples_));
   // All workers go through the samples together, each with its own weights, so only the first
   // counts them.
   if (context_.node.endpoint().rank() == 0)
     context_.recorder.trained(
         static_cast<size_t>(progress_.samples - context_.recorder.own_samples()));
-  context_.recorder.applied({.round = rounds, .staleness = 0, .age_s = 0});
+  context_.recorder.applied({.round = progress_.whole_steps(), .staleness = 0, .age_s = 0});
   context_.recorder.step(progress_.step_row(now_s, arithmetic() ? objective() : 0, 1));
 }
 
@@ -204,14 +202,14 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
 }
 
 // Quality and distance from the optimum; true when that is near enough to stop.
-bool CoordinateWorker::measure(int64_t rounds) {
+bool CoordinateWorker::measure() {
+  const int64_t rounds = progress_.whole_steps();
   const auto number = static_cast<uint64_t>(rounds);
   const Optimality found = exchange_weights(number);
   const Tag tag(Purpose::kEvaluation, Tag::wrapped(number), EvaluationPart::kValidation);
   const Quality quality = evaluate_together(context_, context_.data.splits.validation, tag);
   Recorder& recorder = context_.recorder;
-  recorder.evaluation(
-      progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
+  recorder.evaluation(progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
   progress_.end_evaluation(context_.task, context_.model.architecture().classification,
                            quality.quality);
   if (!arithmetic()) return false;
@@ -224,8 +222,7 @@ bool CoordinateWorker::measure(int64_t rounds) {
   recorder.figure("nonzero_weights", static_cast<double>(found.nonzero));
   if (near_optimum_ < 0 && share <= kNearOptimum) near_optimum_ = static_cast<double>(rounds);
   if (near_optimum_ >= 0) recorder.figure("rounds_to_optimum", near_optimum_);
-  return (config_.gap > 0 && share <= config_.gap) ||
-         progress_.ends_at_target(context_.task);
+  return (config_.gap > 0 && share <= config_.gap) || progress_.ends_at_target(context_.task);
 }
 
 }  // namespace tutti

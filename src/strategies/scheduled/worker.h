@@ -9,7 +9,7 @@
 #include "collectives/all_reduce.h"
 #include "collectives/exact_sum.h"
 #include "core/bytes.h"
-#include "strategies/compute.h"
+#include "strategies/evaluation.h"
 #include "strategies/scheduled/columns.h"
 #include "strategies/scheduled/config.h"
 #include "strategies/scheduled/rounds.h"
@@ -28,8 +28,8 @@ class CoordinateWorker {
   void sum_changes(uint64_t round);
   void tell_scheduler(uint64_t round);
   double objective() const;
-  void record(int64_t rounds);
-  bool measure(int64_t rounds);
+  void record();
+  bool measure();
   Optimality exchange_weights(uint64_t rounds);
   void add_change(double delta, std::span<const double> column, double size_change);
 
@@ -39,7 +39,7 @@ class CoordinateWorker {
   const ScheduledConfig& config_;
   size_t samples_;
   std::vector<double> weights_;  // of all features; between measurements only own ones are kept
-  Range own_;  // features
+  Range own_;                    // features
   RoundPlan plan_;
   Penalty penalty_;
   std::optional<Columns> columns_;

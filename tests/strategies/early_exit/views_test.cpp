@@ -10,8 +10,8 @@
 #include "jobs/parameters_file.h"
 #include "jobs/plugins.h"
 #include "models/losses.h"
-#include "strategies/compute.h"
 #include "strategies/early_exit/exit_network.h"
+#include "strategies/evaluation.h"
 #include "tests/support/jobs.h"
 
 namespace tutti {
@@ -66,9 +66,9 @@ std::unique_ptr<KeptRun> kept(const Settings& settings) {
   result->parameters.resize(architecture.parameter_count);
   result->gradients.resize(architecture.parameter_count);
   initialise(architecture, result->job.task.seed, result->parameters);
-  result->model =
-      load_models(architecture, 1).whole(architecture, {result->parameters, result->gradients},
-                                         {.seed = result->job.task.seed, .threads = 1});
+  result->model = load_models(architecture, 1)
+                      .whole(architecture, {result->parameters, result->gradients},
+                             {.seed = result->job.task.seed, .threads = 1});
   return result;
 }
 
