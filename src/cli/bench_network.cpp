@@ -105,7 +105,7 @@ std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
   for (const NetworkCase& c : cases) {
     const size_t count = c.bytes / sizeof(float);
     Buffer<float> values(count);
-    if (!node.clock().cost_only()) std::fill(values.span().begin(), values.span().end(), 1.0F);
+    node.clock().arithmetic().fill(values.span(), 1.0F);
     const auto sum =
         make_all_reduce(node, nullptr, topology(c.topology).rounds,
                         everyone(node.endpoint().size(), node.endpoint().rank()), count, kSumFloat);

@@ -130,8 +130,8 @@ class RoundsAllReduce : public AllReduce {
   }
 
   // Where only costs count, messages still carry what the nodes decide by.
-  bool arithmetic() const {
-    return !node_.clock().cost_only() || tag_.purpose() == Purpose::kControl;
+  Arithmetic arithmetic() const {
+    return tag_.purpose() == Purpose::kControl ? Arithmetic() : node_.clock().arithmetic();
   }
 
   // In the order in which the peer sends, whichever slot became free.
@@ -155,9 +155,10 @@ class RoundsAllReduce : public AllReduce {
                                     bytes, expected, tag_.describe()));
     if (round.action != Action::kCombine) return;
     PhaseScope scope(watch_, Phase::kAggregate);
-    if (arithmetic())
+    arithmetic().perform([&] {
       reduction_.combine(bytes_at(round.receives[index].range).data(),
                          destination(round, index).data(), round.receives[index].range.size());
+    });
     node_.clock().charge({.flops = 0, .memory_bytes = 3.0 * static_cast<double>(bytes)});
     if (next_ < round.receives.size()) receive_next(round, slot_of_[index]);
   }
@@ -166,7 +167,7 @@ class RoundsAllReduce : public AllReduce {
     const Round& round = rounds_[round_];
     if (round.action == Action::kCombineInOrder) {
       PhaseScope scope(watch_, Phase::kAggregate);
-      if (arithmetic()) combine_in_order(round);
+      arithmetic().perform([&] { combine_in_order(round); });
       node_.clock().charge({.flops = 0,
                             .memory_bytes = 3.0 * static_cast<double>(scratch_elements(round) *
                                                                       reduction_.element_bytes)});

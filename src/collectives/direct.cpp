@@ -26,7 +26,7 @@ class DirectAllReduce : public AllReduce {
         reduction_(reduction),
         me_(static_cast<size_t>(node.endpoint().rank())),
         timeout_s_(node.timeout_s()),
-        arithmetic_(!node.clock().cost_only()),
+        arithmetic_(node.clock().arithmetic()),
         charged_(node.clock().simulated()) {
     const auto size = static_cast<size_t>(node.endpoint().size());
     for (size_t rank = 0; rank < size; ++rank)
@@ -50,7 +50,7 @@ class DirectAllReduce : public AllReduce {
     PhaseScope scope(watch_, Phase::kWait);
     await_all(kReadySlot);
     scope.change(Phase::kAggregate);
-    if (arithmetic_) reduction_.combine_all(parts_, part_size_);
+    arithmetic_.perform([&] { reduction_.combine_all(parts_, part_size_); });
     if (charged_) charge();
     window_.post(kSummedSlot, operations_);
     scope.change(Phase::kCommunicate);
@@ -98,7 +98,7 @@ class DirectAllReduce : public AllReduce {
   const Reduction& reduction_;
   const size_t me_;
   const double timeout_s_;
-  const bool arithmetic_;
+  const Arithmetic arithmetic_;
   const bool charged_;
   std::vector<std::byte*> bases_;                       // of each member's buffer
   std::vector<const std::atomic<uint64_t>*> counters_;  // of each member, slot by slot; or null

@@ -37,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/arithmetic.h"
 #include "fabric/tag.h"
 
 namespace tutti {
@@ -172,9 +173,9 @@ class Clock {
   // States that this node has ended its part of the run. What it does from now on, such as a test
   // of the result, still takes time in a simulation, but no energy.
   virtual void end_part() {}
-  // True when only costs count: buffers are never read or written, payloads do not travel, but for
-  // those of purpose kControl.
-  virtual bool cost_only() const = 0;
+  // Left out when only costs count: buffers are never read or written, payloads do not travel, but
+  // for those of purpose kControl.
+  virtual Arithmetic arithmetic() const = 0;
 };
 
 struct MemberEvent {

@@ -88,7 +88,7 @@ class Participant {
     }
     keeper_->end();
     finish_report();
-    if (is_first_worker() && !stage_.folder.empty() && !node_.clock().cost_only()) save();
+    if (is_first_worker() && !stage_.folder.empty() && node_.clock().arithmetic().is_done()) save();
     log_.info("done");
     return to_text(report_);
   }
@@ -108,12 +108,12 @@ class Participant {
                           node_.endpoint().size(), node_.endpoint().role(node_.endpoint().rank()),
                           architecture_.parameter_count));
     const SharedMemory shared = open_windows(node_, plan_, log_);
-    const bool arithmetic = !node_.clock().cost_only();
     model_.emplace(plan_, node_.endpoint().rank(),
-                   NodeModel::Making{.maker = arithmetic ? stage_.models : kCostModels,
-                                     .options = {job_.task.seed, real_threads()},
-                                     .arithmetic = arithmetic,
-                                     .gradients = shared.gradients});
+                   NodeModel::Making{
+                       .maker = node_.clock().arithmetic().is_done() ? stage_.models : kCostModels,
+                       .options = {job_.task.seed, real_threads()},
+                       .arithmetic = node_.clock().arithmetic(),
+                       .gradients = shared.gradients});
     report_.reference_flops = reference_flops();
     busy_before_s_ = node_.clock().busy_s();
     watch_ = Stopwatch(node_.clock());
@@ -155,7 +155,7 @@ class Participant {
 
   // Once trained, those that are still members have agreed on all of them.
   bool knows_parameters() const {
-    if (!model_ || !model_->is_whole() || node_.clock().cost_only()) return false;
+    if (!model_ || !model_->is_whole() || !node_.clock().arithmetic().is_done()) return false;
     if (trained_s_ == 0) return !spreads_rows();
     return std::find(members_.begin(), members_.end(), node_.endpoint().rank()) != members_.end();
   }
@@ -270,7 +270,7 @@ class Participant {
   // The launcher computes the losses of whole batches from these. A restarted node is left out,
   // because it counts its steps anew.
   void note_losses() {
-    if (!is_worker() || plan_.workers == 1 || node_.clock().cost_only()) return;
+    if (!is_worker() || plan_.workers == 1 || !node_.clock().arithmetic().is_done()) return;
     if (plan_.taxonomy.timing != "synchronous") return;
     if (node_.membership().incarnation(node_.endpoint().rank()) > 0) return;
     for (const StepRow& row : recorder_.steps()) {

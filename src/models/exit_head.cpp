@@ -40,20 +40,21 @@ TUTTI_VECTORISED void write_slope(const float* __restrict slopes, const float* _
 
 // Starts as PyTorch's Linear does.
 ExitHead::ExitHead(size_t values, size_t classes, uint64_t seed, uint32_t first_parameter,
-                   bool arithmetic)
+                   Arithmetic arithmetic)
     : values_(values), classes_(classes) {
   TUTTI_CHECK(values > 0 && classes > 0);
   parameters_.resize(parameter_count());
   gradients_.resize(parameter_count());
-  if (!arithmetic) return;
-  const double bound = 1 / std::sqrt(static_cast<double>(values));
-  Random weights(seed, Stream::kInit, first_parameter);
-  Random biases(seed, Stream::kInit, first_parameter + 1);
-  for (size_t c = 0; c < classes; ++c) {
-    for (size_t k = 0; k < values; ++k)
-      parameters_[k * classes + c] = static_cast<float>(bound * (2 * weights.uniform() - 1));
-    parameters_[values * classes + c] = static_cast<float>(bound * (2 * biases.uniform() - 1));
-  }
+  arithmetic.perform([&] {
+    const double bound = 1 / std::sqrt(static_cast<double>(values));
+    Random weights(seed, Stream::kInit, first_parameter);
+    Random biases(seed, Stream::kInit, first_parameter + 1);
+    for (size_t c = 0; c < classes; ++c) {
+      for (size_t k = 0; k < values; ++k)
+        parameters_[k * classes + c] = static_cast<float>(bound * (2 * weights.uniform() - 1));
+      parameters_[values * classes + c] = static_cast<float>(bound * (2 * biases.uniform() - 1));
+    }
+  });
 }
 
 double ExitHead::forward_flops() const { return 2.0 * static_cast<double>(values_ * classes_); }

@@ -9,13 +9,15 @@
 #include <span>
 #include <vector>
 
+#include "core/arithmetic.h"
+
 namespace tutti {
 
 class ExitHead {
  public:
   // `first_parameter` is what random numbers are keyed by: beyond the parameters of the model.
-  // Without `arithmetic` the values are left as they are, for runs in which only costs count.
-  ExitHead(size_t values, size_t classes, uint64_t seed, uint32_t first_parameter, bool arithmetic);
+  ExitHead(size_t values, size_t classes, uint64_t seed, uint32_t first_parameter,
+           Arithmetic arithmetic);
 
   size_t parameter_count() const { return (values_ + 1) * classes_; }
   double forward_flops() const;  // of a sample; backward costs twice as much

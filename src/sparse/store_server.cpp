@@ -130,7 +130,7 @@ void StoreServer::execute(Rank from, std::span<const uint64_t> keys,
   const size_t count = keys.size(), width = layout_.width;
   if (!fault_of_keys(keys, 0).empty()) return refuse(from);
   sender.sending.clear();  // it asked again, so it has the last reply
-  const bool arithmetic = !node_.clock().cost_only();
+  const Arithmetic arithmetic = node_.clock().arithmetic();
   const bool pushes = sender.request.flags & StoreRequest::kPush;
   double passes = 0;
   std::span<float> answer;
@@ -138,11 +138,11 @@ void StoreServer::execute(Rank from, std::span<const uint64_t> keys,
     answer =
         values_in<float>(sized(sender.answer, sizeof(StoreReply) + count * width * sizeof(float))
                              .subspan(sizeof(StoreReply)));
-    if (arithmetic && !pushes) table_.read(keys, answer);
+    if (!pushes) arithmetic.perform([&] { table_.read(keys, answer); });
     passes += 2;
   }
   if (pushes) {
-    if (arithmetic) apply(keys, pushed, answer);
+    arithmetic.perform([&] { apply(keys, pushed, answer); });
     ++pushes_;
     passes += 3 + 2 * static_cast<double>(settings_.state) / static_cast<double>(width);
   }

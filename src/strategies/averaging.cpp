@@ -53,7 +53,7 @@ StepCost averaging_cost(int64_t workers, size_t count) {
 
 void on_vectors(Context& context, double passes, size_t count, const std::function<void()>& body) {
   PhaseScope scope(context.watch, Phase::kAggregate);
-  if (!context.node.clock().cost_only()) body();
+  context.arithmetic().perform(body);
   context.node.clock().charge(
       {.flops = 0, .memory_bytes = passes * static_cast<double>(count * sizeof(float))});
 }
@@ -73,8 +73,9 @@ double consensus_distance(Context& context, std::span<const float> own, std::spa
       make_all_reduce(context.node, &context.watch, tree(group_of(context), 1), kSumFloat);
   sum->start(writable_bytes_of(std::span<float>(&squares, 1)), tag);
   sum->finish();
-  if (context.node.clock().cost_only()) return NAN;
-  return std::sqrt(double{squares} / static_cast<double>(context.members.size()));
+  return context.arithmetic().value_of<double>(
+      [&] { return std::sqrt(double{squares} / static_cast<double>(context.members.size())); },
+      NAN);
 }
 
 }  // namespace tutti

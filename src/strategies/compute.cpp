@@ -48,6 +48,18 @@ double gradient_of_late(Context& context, const Batch& batch, float scale,
 
 }  // namespace
 
+Batches deal_batches(const Context& context, int64_t workers) {
+  return {context.data.splits.train, context.task.partition, workers, context.task.seed,
+          context.arithmetic().is_done()};
+}
+
+void gather(const Context& context, std::span<const uint32_t> samples, Batch& batch) {
+  if (context.arithmetic().is_done())
+    context.data.dataset->gather(samples, batch);
+  else
+    batch.samples.assign(samples.begin(), samples.end());
+}
+
 Work forward_work(const Architecture& architecture, size_t samples) {
   if (samples == 0) return {};
   return {.flops = static_cast<double>(samples) * architecture.forward_flops(),
@@ -94,6 +106,12 @@ DivergedError diverged_at(uint64_t step) {
   return DivergedError(fmt::format(
       "the loss or its gradient is not a finite number at step {}; try a smaller optimizer.lr",
       step + 1));
+}
+
+void update_parameters(Context& context, const Layout& layout, Optimizer& optimizer,
+                       std::span<float> parameters, std::span<const float> gradient, double rate) {
+  context.arithmetic().perform([&] { optimizer.step(parameters, gradient, rate); });
+  charge_update(context, layout);
 }
 
 void charge_update(Context& context, const Layout& layout) {

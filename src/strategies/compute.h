@@ -6,6 +6,11 @@
 
 namespace tutti {
 
+// The batches of the task, dealt to so many workers.
+Batches deal_batches(const Context& context, int64_t workers);
+// Brings samples into a batch, or only their numbers, which are enough where only costs count.
+void gather(const Context& context, std::span<const uint32_t> samples, Batch& batch);
+
 // The cost of the passes over a batch; nothing for an empty batch. The fixed cost of a gradient
 // belongs to its forward pass.
 Work forward_work(const Architecture& architecture, size_t samples);
@@ -32,7 +37,10 @@ double compute_gradient(Context& context, const Batch& batch, float scale,
 // message counts from 1).
 DivergedError diverged_at(uint64_t step);
 
-// Charges what an optimizer step on these parameters costs.
+// Takes an optimizer step on parameters of this layout, and charges its cost.
+void update_parameters(Context& context, const Layout& layout, Optimizer& optimizer,
+                       std::span<float> parameters, std::span<const float> gradient, double rate);
+// The latter alone.
 void charge_update(Context& context, const Layout& layout);
 
 }  // namespace tutti

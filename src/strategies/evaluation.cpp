@@ -45,10 +45,10 @@ EvaluationSums evaluate_chunks(Context& context, std::span<const uint32_t> sampl
     clock.begin_chunk();
     const size_t begin = chunk * kEvaluationChunk;
     const auto part = samples.subspan(begin, std::min(kEvaluationChunk, samples.size() - begin));
-    if (!clock.cost_only()) {
-      context.data.dataset->gather(part, batch);
+    context.arithmetic().perform([&] {
+      gather(context, part, batch);
       add_evaluation(sums, context.model.whole().evaluate(batch));
-    }
+    });
     clock.charge(forward_work(context.model.architecture(), part.size()));
   }
   return sums;
@@ -62,12 +62,13 @@ void add_among(Context& context, const Group& group, EvaluationSums& sums, Tag t
 }
 
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples) {
-  if (context.node.clock().cost_only()) return {NAN, NAN};  // it took time, but measured nothing
-  return quality_of(sums, samples, context.model.architecture().classification);
+  return quality_of(sums, samples, context.model.architecture().classification,
+                    context.arithmetic());
 }
 
-Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification) {
-  if (samples == 0) return {NAN, NAN};
+Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification,
+                   Arithmetic arithmetic) {
+  if (samples == 0 || !arithmetic.is_done()) return {NAN, NAN};
   const auto count = static_cast<double>(samples);
   Quality quality{static_cast<double>(sums.loss.value) / kLossScale / count,
                   static_cast<double>(sums.correct.value) / kLossScale / count};

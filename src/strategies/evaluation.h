@@ -43,7 +43,8 @@ void add_among(Context& context, const Group& group, EvaluationSums& sums, Tag t
 // Throws DivergedError when a loss was not a number. Not a number itself when only costs count, and
 // where there are no samples.
 Quality quality_of(const Context& context, const EvaluationSums& sums, size_t samples);
-// The same where arithmetic was done.
-Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification);
+// The same, told what it needs of the context.
+Quality quality_of(const EvaluationSums& sums, size_t samples, bool classification,
+                   Arithmetic arithmetic);
 
 }  // namespace tutti

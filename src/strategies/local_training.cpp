@@ -16,8 +16,7 @@ namespace tutti {
 LocalTraining::LocalTraining(Context& context, Pace pace)
     : context_(context),
       pace_(pace),
-      batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
-               context.task.seed, !context.node.clock().cost_only()),
+      batches_(deal_batches(context, context.cluster.workers)),
       progress_(context.task),
       sequence_(context.task, context.optimizer, context.data.splits.train.size(), batches_,
                 progress_, pace),
@@ -30,10 +29,7 @@ void LocalTraining::gather() {
   rate_ = sequence_.rate();
   const auto share = batches_.share(progress_.step, context_.node.endpoint().rank());
   batch_.step = static_cast<uint64_t>(steps());
-  if (context_.node.clock().cost_only())
-    batch_.samples.assign(share.begin(), share.end());
-  else
-    context_.data.dataset->gather(share, batch_);
+  tutti::gather(context_, share, batch_);
 }
 
 float LocalTraining::scale() const {
@@ -67,9 +63,8 @@ void LocalTraining::sparse_gradient() {
 
 void LocalTraining::update() {
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  if (!context_.node.clock().cost_only())
-    optimizer_->step(context_.model.parameters(), context_.model.gradients(), rate_);
-  charge_update(context_, layout_);
+  update_parameters(context_, layout_, *optimizer_, context_.model.parameters(),
+                    context_.model.gradients(), rate_);
 }
 
 void LocalTraining::end_step(double staleness) {
@@ -112,9 +107,10 @@ void refuse_deterministic(const TaskConfig& task, std::string_view strategy) {
 }
 
 void ParametersInstead::swap() {
-  if (context_.node.clock().cost_only()) return;
-  const std::span<float> parameters = context_.model.parameters();
-  std::swap_ranges(parameters.begin(), parameters.end(), own_.begin());
+  context_.arithmetic().perform([&] {
+    const std::span<float> parameters = context_.model.parameters();
+    std::swap_ranges(parameters.begin(), parameters.end(), own_.begin());
+  });
 }
 
 }  // namespace tutti

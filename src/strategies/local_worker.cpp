@@ -13,7 +13,7 @@ LocalWorker::LocalWorker(Context& context, const Timetable& timetable)
       batches_(context.data.splits.train, context.task.partition, context.cluster.workers,
                context.task.seed,
                // Where only costs count the order does not matter, but for whose rows are touched.
-               !context.node.clock().cost_only() || context.model.architecture().row_width > 0),
+               context.arithmetic().is_done() || context.model.architecture().row_width > 0),
       timetable_(timetable) {}
 
 void LocalWorker::turn_to(int64_t epoch) {
@@ -46,10 +46,7 @@ int64_t LocalWorker::samples_in(const Place& place) {
 double LocalWorker::compute(std::span<const uint32_t> samples, uint64_t step_number, float scale,
                             const Model::Ready& ready) {
   batch_.step = step_number;
-  if (context_.node.clock().cost_only())
-    batch_.samples.assign(samples.begin(), samples.end());
-  else
-    context_.data.dataset->gather(samples, batch_);
+  gather(context_, samples, batch_);
   const double loss = compute_gradient(context_, batch_, scale, ready, late_);
   if (!std::isfinite(loss)) throw diverged_at(step_number);
   return loss;
@@ -71,10 +68,10 @@ LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t ste
                                                 std::span<ExactSum> sums) {
   context_.node.clock().begin_step();
   turn_to(place.epoch);
-  const bool arithmetic = !context_.node.clock().cost_only();
+  const Arithmetic arithmetic = context_.arithmetic();
   const Range lanes = part_of(static_cast<size_t>(context_.task.lanes),
                               static_cast<size_t>(place.parts), static_cast<size_t>(place.part));
-  if (arithmetic) std::fill(sums.begin(), sums.end(), ExactSum{});
+  arithmetic.fill(sums, {});
   Result result;
   result.count = batches_.count(place.step);
   const auto scale = 1.0f / static_cast<float>(result.count);
@@ -84,7 +81,7 @@ LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t ste
     result.loss += compute(samples, step_number, scale, [](Range) {});
     result.samples += static_cast<int64_t>(samples.size());
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (arithmetic) accumulate(sums, context_.model.gradients());
+    arithmetic.perform([&] { accumulate(sums, context_.model.gradients()); });
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
   }

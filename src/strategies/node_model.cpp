@@ -24,7 +24,7 @@ NodeModel::NodeModel(const Plan& plan, Rank rank, const Making& making)
   const size_t count = holds_rows ? 0 : architecture_.parameter_count;
   parameters_ = Buffer<float>(count);
   if (making.gradients.empty()) gradients_ = Buffer<float>(count);
-  if (arithmetic_ && !holds_rows) initialise(architecture_, options_.seed, parameters_.span());
+  if (!holds_rows) initial_values({0, count}, parameters_.span());
   made_ = maker_.whole(
       architecture_,
       {parameters_.span(), making.gradients.empty() ? gradients_.span() : making.gradients},
@@ -43,7 +43,8 @@ NodeModel::Part& NodeModel::add_part(Architecture architecture, Range layers) {
   const size_t count = architecture.parameter_count;
   Part& part = parts_.emplace_back(
       Part{std::move(architecture), layers, Buffer<float>(count), Buffer<float>(count)});
-  if (arithmetic_) initialise(part.architecture, options_.seed, part.parameters.span());
+  arithmetic_.perform(
+      [&] { initialise(part.architecture, options_.seed, part.parameters.span()); });
   return part;
 }
 
@@ -67,8 +68,7 @@ std::unique_ptr<StageModel> NodeModel::stage(Range layers) {
   Part& part = part_with(layers);
   const Architecture own = stage_of(architecture_, layers);
   return maker_.part(
-      own,
-      part_of_memory({part.parameters.span(), part.gradients.span()}, part.architecture, own),
+      own, part_of_memory({part.parameters.span(), part.gradients.span()}, part.architecture, own),
       options_, nullptr);
 }
 
@@ -80,7 +80,7 @@ std::unique_ptr<StageModel> NodeModel::shard(Range layers, size_t index, size_t 
 }
 
 void NodeModel::initial_values(Range range, std::span<float> values) const {
-  if (arithmetic_) initialise(architecture_, options_.seed, range, values);
+  arithmetic_.perform([&] { initialise(architecture_, options_.seed, range, values); });
 }
 
 std::span<float> NodeModel::make_whole() {
@@ -88,10 +88,11 @@ std::span<float> NodeModel::make_whole() {
   for (Part& part : parts_) part.gradients = {};
   parameters_ = Buffer<float>(architecture_.parameter_count);
   for (const Part& part : parts_) {
-    if (!arithmetic_) break;
     const Architecture own = stage_of(architecture_, part.layers);
-    paste_shard(part.architecture, part.parameters.span(), own,
-                part_of_memory({parameters_.span(), {}}, architecture_, own).parameters);
+    arithmetic_.perform([&] {
+      paste_shard(part.architecture, part.parameters.span(), own,
+                  part_of_memory({parameters_.span(), {}}, architecture_, own).parameters);
+    });
   }
   parts_.clear();
   made_ = maker_.whole(architecture_, {parameters_.span(), {}}, options_);

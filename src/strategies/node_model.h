@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "core/arithmetic.h"
 #include "core/bytes.h"
 #include "models/stage.h"
 #include "strategies/plan.h"
@@ -17,7 +18,7 @@ class NodeModel {
   struct Making {
     const ModelMaker& maker;
     ModelOptions options = {};
-    bool arithmetic = true;           // otherwise memory is only reserved
+    Arithmetic arithmetic{};          // where none is done memory is only reserved
     std::span<float> gradients = {};  // of a whole model, where they lie in memory that others see
   };
   // Memory for the layers that the plan gives this node, with their initial parameters.
@@ -65,7 +66,7 @@ class NodeModel {
   const Architecture& architecture_;
   ModelMaker maker_ = {};
   ModelOptions options_ = {};
-  bool arithmetic_ = true;
+  Arithmetic arithmetic_;
   std::deque<Part> parts_;
   Buffer<float> parameters_, gradients_;  // of the whole
   std::unique_ptr<Model> made_;

@@ -1,7 +1,6 @@
 #include "strategies/shared_evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -93,11 +92,10 @@ std::optional<EvaluationSums> Evaluator::complete() {
 }
 
 std::optional<EvaluationRow> Evaluator::finish(double time_s, bool classification,
-                                               bool cost_only) {
+                                               Arithmetic arithmetic) {
   const std::optional<EvaluationSums> sums = complete();
   if (!sums) return std::nullopt;
-  const Quality quality =
-      cost_only ? Quality{NAN, NAN} : quality_of(*sums, samples_, classification);
+  const Quality quality = quality_of(*sums, samples_, classification, arithmetic);
   row_.time_s = time_s;
   row_.loss = quality.loss;
   row_.quality = quality.quality;

@@ -28,8 +28,8 @@ class Evaluator {
   // The sums, once, when every share is there.
   std::optional<EvaluationSums> complete();
   // The same as a row of the record, finished at this time. Throws DivergedError when a loss was
-  // not a number. With `cost_only` it took time, but measured nothing.
-  std::optional<EvaluationRow> finish(double time_s, bool classification, bool cost_only);
+  // not a number. Where no arithmetic is done it took time, but measured nothing.
+  std::optional<EvaluationRow> finish(double time_s, bool classification, Arithmetic arithmetic);
   void archive(Archive& archive) {
     archive(id_, active_, blocking_, open_, unserved_, served_, taken_, sums_, samples_, row_);
   }

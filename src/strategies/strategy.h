@@ -62,6 +62,8 @@ struct Context {
   // it out, on every node alike.
   std::vector<Rank> members;
   std::string folder = {};  // of the run; empty: it keeps no files
+
+  Arithmetic arithmetic() const { return node.clock().arithmetic(); }
 };
 
 // What one node's part in a run leaves.

@@ -31,12 +31,12 @@ class Trainer : public StepTaker {
                               ? exact_gradient(batches, step, scale, number)
                               : share_gradient(batches, step, scale, number);
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (!context_.node.clock().cost_only()) {
-      // The sum is what all workers have in common: this way all of them see it, or none.
+    // The sum is what all workers have in common: this way all of them see it, or none.
+    context_.arithmetic().perform([&] {
       if (!all_finite(context_.model.gradients())) throw diverged_at(number);
-      optimizer_->step(context_.model.parameters(), context_.model.gradients(), next.rate);
-    }
-    charge_update(context_, layout_);
+    });
+    update_parameters(context_, layout_, *optimizer_, context_.model.parameters(),
+                      context_.model.gradients(), next.rate);
     return loss;
   }
 
@@ -67,8 +67,8 @@ class Trainer : public StepTaker {
                                 : part_of(lanes, static_cast<size_t>(context_.cluster.workers),
                                           static_cast<size_t>(context_.node.endpoint().rank()));
     const std::span<ExactSum> sums = exchange_.exact_sums();
-    const bool arithmetic = !context_.node.clock().cost_only();
-    if (arithmetic) std::fill(sums.begin(), sums.end(), ExactSum{});
+    const Arithmetic arithmetic = context_.arithmetic();
+    arithmetic.fill(sums, {});
     double loss = 0;
     size_t count = 0;
     for (size_t lane = mine.begin; lane < mine.end; ++lane) {
@@ -78,7 +78,7 @@ class Trainer : public StepTaker {
       loss += compute_gradient(context_, batch_, scale, [](Range) {});
       count += samples.size();
       PhaseScope scope(context_.watch, Phase::kAggregate);
-      if (arithmetic) accumulate(sums, context_.model.gradients());
+      arithmetic.perform([&] { accumulate(sums, context_.model.gradients()); });
       context_.node.clock().charge(
           {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
     }
@@ -86,7 +86,7 @@ class Trainer : public StepTaker {
     exchange_.finish_exact(tag_step);
     if (balance_) balance_->worked(mine.size(), seconds, tag_step);
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (arithmetic) round_all(sums, context_.model.gradients());
+    arithmetic.perform([&] { round_all(sums, context_.model.gradients()); });
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(sums.size())});
     return mean_loss(loss, count);
@@ -98,10 +98,7 @@ class Trainer : public StepTaker {
 
   void gather(std::span<const uint32_t> samples, uint64_t step) {
     batch_.step = step;
-    if (context_.node.clock().cost_only())
-      batch_.samples.assign(samples.begin(), samples.end());
-    else
-      context_.data.dataset->gather(samples, batch_);
+    tutti::gather(context_, samples, batch_);
   }
 
   Context& context_;
@@ -121,8 +118,7 @@ std::string synchronous_class(const TaskConfig& task) {
 }
 
 void train_synchronously(Context& context, GradientExchange& exchange, bool balance) {
-  Batches batches(context.data.splits.train, context.task.partition, context.cluster.workers,
-                  context.task.seed, !context.node.clock().cost_only());
+  Batches batches = deal_batches(context, context.cluster.workers);
   Trainer trainer(context, exchange, balance);
   context.node.membership().end_waits_on_any_loss(true);
   run_steps(context, batches, trainer);

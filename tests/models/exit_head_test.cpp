@@ -22,7 +22,7 @@ std::vector<float> activations() {
 
 // A sum of at most kValues + 1 products of numbers of size 2: within ten roundings.
 TEST(ExitHead, ScoresAreAffine) {
-  ExitHead head(kValues, kClasses, 5, 10, true);
+  ExitHead head(kValues, kClasses, 5, 10, Arithmetic());
   const std::vector<float> x = activations();
   const auto scores = head.forward(x);
   ASSERT_EQ(scores.size(), kSamples * kClasses);
@@ -39,7 +39,7 @@ TEST(ExitHead, ScoresAreAffine) {
 // Central differences of the loss in double arithmetic: their own error is h^2 times a third
 // derivative of the order of 1, and roundings of the float scores over h.
 TEST(ExitHead, GradientsAreThoseOfTheLoss) {
-  ExitHead head(kValues, kClasses, 5, 10, true);
+  ExitHead head(kValues, kClasses, 5, 10, Arithmetic());
   std::vector<float> x = activations();
   const std::vector<int32_t> labels = {0, 2, 1, 2};
   std::vector<float> score_slopes(kSamples * kClasses), slope(x.size());
@@ -63,7 +63,8 @@ TEST(ExitHead, GradientsAreThoseOfTheLoss) {
 }
 
 TEST(ExitHead, StartsLikeALinearLayerAndDependsOnTheSeed) {
-  ExitHead a(100, 10, 1, 4, true), b(100, 10, 2, 4, true), c(100, 10, 1, 6, true);
+  ExitHead a(100, 10, 1, 4, Arithmetic()), b(100, 10, 2, 4, Arithmetic()),
+      c(100, 10, 1, 6, Arithmetic());
   double largest = 0;
   for (const float value : a.parameters()) largest = std::max(largest, std::abs(double{value}));
   EXPECT_LE(largest, 0.1);

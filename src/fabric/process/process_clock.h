@@ -24,7 +24,7 @@ class ProcessClock : public Clock {
   double load() const override;
   double busy_s() const override;
   bool simulated() const override { return false; }
-  bool cost_only() const override { return false; }
+  Arithmetic arithmetic() const override { return Arithmetic(); }
 
  private:
   Reactor& reactor_;

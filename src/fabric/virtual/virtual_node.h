@@ -54,7 +54,7 @@ class VirtualClock final : public Clock {
   double polled_s() const override { return world_.participant(rank_).polled_s; }
   bool simulated() const override { return true; }
   void end_part() override { world_.end_part(rank_); }
-  bool cost_only() const override { return world_.config().cost_only; }
+  Arithmetic arithmetic() const override { return Arithmetic(!world_.config().cost_only); }
 
  private:
   World& world_;

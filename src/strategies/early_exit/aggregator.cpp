@@ -36,14 +36,17 @@ std::span<const float> ScoreAggregator::receive_scores(size_t samples, Tag tag) 
   context_.node.clock().charge(
       {.flops = values + (head_ ? static_cast<double>(samples) * head_->forward_flops() : 0)});
   fused_.resize(samples * fusion_.values());
-  if (!arithmetic()) return std::span(fused_).first(samples * tiers_.classes);
-  fusion_.forward(parts_, fused_);
-  return head_ ? head_->forward(fused_) : fused_;
+  std::span<const float> scores = std::span(fused_).first(samples * tiers_.classes);
+  arithmetic().perform([&] {
+    fusion_.forward(parts_, fused_);
+    scores = head_ ? head_->forward(fused_) : fused_;
+  });
+  return scores;
 }
 
 // Sends each device the gradient with respect to its scores, from that of the exit's scores.
 void ScoreAggregator::send_back(std::span<const float> slopes, uint64_t step) {
-  if (arithmetic()) {
+  arithmetic().perform([&] {
     PhaseScope scope(context_.watch, Phase::kCompute);
     if (head_) {
       head_slope_.resize(fused_.size());
@@ -51,7 +54,7 @@ void ScoreAggregator::send_back(std::span<const float> slopes, uint64_t step) {
       slopes = head_slope_;
     }
     fusion_.backward(slopes, parts_);
-  }
+  });
   for (size_t device = 0; device < parts_.size(); ++device)
     send_to(static_cast<Rank>(device), slope_tag(step),
             bytes_of(std::span<const float>(parts_[device])));
@@ -64,11 +67,11 @@ double ScoreAggregator::train(const Shares& shares, uint64_t step, float scale) 
   const auto scores = receive_scores(batch_.size(), scores_tag(step, ScoresPart::kTraining));
   double loss = 0;
   slopes_.resize(scores.size());
-  if (arithmetic()) {
+  arithmetic().perform([&] {
     PhaseScope scope(context_.watch, Phase::kCompute);
     const auto weighted = static_cast<float>(static_cast<double>(scale) * weight);
     loss = weight * cross_entropy(scores, batch_.labels, weighted, slopes_);
-  }
+  });
   send_back(slopes_, step);
   return share_loss(loss, step);
 }
@@ -76,8 +79,8 @@ double ScoreAggregator::train(const Shares& shares, uint64_t step, float scale) 
 void ScoreAggregator::update(double rate) {
   if (!head_ || tiers_.weights[0] == 0) return;
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  if (arithmetic()) optimizer_->step(head_->parameters(), head_->gradients(), rate);
-  charge_update(context_, head_layout(*place_, tiers_.classes));
+  update_parameters(context_, head_layout(*place_, tiers_.classes), *optimizer_,
+                    head_->parameters(), head_->gradients(), rate);
 }
 
 Verdicts ScoreAggregator::judge_all(std::span<const uint32_t> samples, uint64_t step) {
@@ -88,7 +91,7 @@ Verdicts ScoreAggregator::judge_all(std::span<const uint32_t> samples, uint64_t 
     load(part, 0);
     const auto scores = receive_scores(part.size(), scores_tag(step, ScoresPart::kJudging));
     own.resize(own.size() + part.size());
-    if (arithmetic()) judge(scores, batch_.labels, std::span(own).last(part.size()));
+    arithmetic().perform([&] { judge(scores, batch_.labels, std::span(own).last(part.size())); });
   }
   if (!own.empty())
     send_to(tiers_.cloud(), judging_tag(step, JudgingPart::kVerdicts),
@@ -109,8 +112,9 @@ ExitNode::Answered ScoreAggregator::answer(std::span<const uint32_t> samples,
     answers_.resize(count * width);
     for (size_t i = 0; i < count; ++i) {
       const auto own = scores.subspan(i * tiers_.classes, tiers_.classes);
-      write_answer(arithmetic() ? answer_of(own, thresholds[0]) : kGoesOn, width,
-                   answers_.data() + i * width);
+      const auto answer =
+          arithmetic().value_of([&] { return answer_of(own, thresholds[0]); }, kGoesOn);
+      write_answer(answer, width, answers_.data() + i * width);
     }
     for (const Rank device : tiers_.ranks_of(0)) send_to(device, told, answers_);
     send_to(tiers_.cloud(), told, answers_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "strategies/compute.h"
 #include "strategies/early_exit/exit_network.h"
 #include "strategies/early_exit/trainer.h"
 
@@ -77,9 +78,7 @@ class EarlyExit : public Strategy {
     const Tiers& tiers = detail_of<TierPlan>(context.plan).tiers;
     // All nodes use one order of samples. Devices take shares of a batch. The tiers above take all
     // of it, and so do devices that see parts.
-    Batches batches(context.data.splits.train, context.task.partition,
-                    sees_parts(config_) ? 1 : config_.devices, context.task.seed,
-                    !context.node.clock().cost_only());
+    Batches batches = deal_batches(context, sees_parts(config_) ? 1 : config_.devices);
     const auto trainer = std::make_shared<EarlyExitTrainer>(context, tiers, config_);
     context.node.membership().end_waits_on_any_loss(true);
     run_steps(context, batches, *trainer);

@@ -97,7 +97,7 @@ ExitHead ExitNetwork::read_head(const HeadPlace& place, const Attachment& attach
   const auto width = static_cast<int64_t>(classes), values = static_cast<int64_t>(place.values);
   const Parameter& weight = tensor_named(attachment, place.name + ".weight", {width, values});
   const Parameter& bias = tensor_named(attachment, place.name + ".bias", {width});
-  ExitHead head(place.values, classes, 0, 0, false);
+  ExitHead head(place.values, classes, 0, 0, Arithmetic(false));
   for (size_t c = 0; c < classes; ++c)
     for (size_t k = 0; k < place.values; ++k)
       head.parameters()[k * classes + c] =

@@ -6,6 +6,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
+#include "strategies/compute.h"
 #include "strategies/early_exit/aggregator.h"
 #include "strategies/early_exit/tags.h"
 #include "strategies/early_exit/tier_worker.h"
@@ -36,10 +37,7 @@ void ExitNode::receive_exactly(Rank from, Tag tag, std::span<std::byte> bytes, c
 // Features are for the first tier; answers for every exit. Dropout knows samples by their number.
 void ExitNode::load(std::span<const uint32_t> samples, uint64_t step) {
   batch_.step = step;
-  if (arithmetic())
-    context_.data.dataset->gather(samples, batch_);
-  else
-    batch_.samples.assign(samples.begin(), samples.end());
+  gather(context_, samples, batch_);
 }
 
 // The losses of all exits meet in the cloud, which tells the sum.

@@ -43,7 +43,7 @@ class ExitNode {
  protected:
   // Makes room for the parameters of all layers (node_model.h).
   virtual void make_whole() { context_.model.make_whole(); }
-  bool arithmetic() const { return !context_.node.clock().cost_only(); }
+  Arithmetic arithmetic() const { return context_.arithmetic(); }
   void load(std::span<const uint32_t> samples, uint64_t step);
   void send_to(Rank to, Tag tag, std::span<const std::byte> bytes);
   size_t receive_from(Rank from, Tag tag, std::span<std::byte> bytes);

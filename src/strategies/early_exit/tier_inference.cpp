@@ -48,7 +48,8 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
       continue;
     }
     own.resize(own.size() + part.size());
-    if (arithmetic()) judge(head_scores(output), batch_.labels, std::span(own).last(part.size()));
+    arithmetic().perform(
+        [&] { judge(head_scores(output), batch_.labels, std::span(own).last(part.size())); });
   }
   collect(verdicts, samples, step);
   return verdicts;
@@ -95,7 +96,7 @@ void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
                         "devices passed on different numbers of samples");
     wire_.resize(count * code.sample_bytes());
     parts_[i].resize(count * code.values());
-    if (arithmetic()) code.decode(wire_, parts_[i]);
+    arithmetic().perform([&] { code.decode(wire_, parts_[i]); });
     batch_.samples.assign(count, 0);  // nothing depends on who they are
   }
   join_parts();
@@ -112,26 +113,28 @@ void TierWorker::decide(std::span<const float> output, double threshold, uint64_
     send_scores(output, scores_tag(step, ScoresPart::kAnswering));
     return receive_exactly(tiers_.exit_rank(0, 0), told, answers_, "answers");
   }
-  if (arithmetic()) {
+  arithmetic().perform([&] {
     const std::span<const float> scores = head_scores(output);
     for (size_t i = 0; i < samples; ++i)
       write_answer(answer_of(scores.subspan(i * tiers_.classes, tiers_.classes), threshold), width,
                    answers_.data() + i * width);
-  }
+  });
   send_to(tiers_.cloud(), told, answers_);
 }
 
 // Passes on the samples that are not answered here.
 void TierWorker::answer_here(std::span<const float> output, double threshold, uint64_t step) {
   decide(output, threshold, step);
-  going_on_.clear();
-  const size_t width = tiers_.answer_bytes(), values = code().values();
-  if (!arithmetic()) going_on_.resize(output.size());  // the most that it can cost
-  for (size_t i = 0; arithmetic() && i < batch_.size(); ++i) {
-    if (read_answer(answers_.data() + i * width, width) != kGoesOn) continue;
-    const auto own = output.subspan(i * values, values);
-    going_on_.insert(going_on_.end(), own.begin(), own.end());
-  }
+  going_on_.resize(output.size());  // the most that it can cost
+  arithmetic().perform([&] {
+    going_on_.clear();
+    const size_t width = tiers_.answer_bytes(), values = code().values();
+    for (size_t i = 0; i < batch_.size(); ++i) {
+      if (read_answer(answers_.data() + i * width, width) != kGoesOn) continue;
+      const auto own = output.subspan(i * values, values);
+      going_on_.insert(going_on_.end(), own.begin(), own.end());
+    }
+  });
   pass_on(going_on_, scores_tag(step, ScoresPart::kAnswering));
 }
 
@@ -140,8 +143,9 @@ std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t st
   answers_.resize(count * width);
   if (count > 0) receive_from(from, judging_tag(step, JudgingPart::kAnswers), answers_);
   std::vector<int32_t> result(count, kGoesOn);
-  for (size_t i = 0; i < count && arithmetic(); ++i)
-    result[i] = read_answer(answers_.data() + i * width, width);
+  arithmetic().perform([&] {
+    for (size_t i = 0; i < count; ++i) result[i] = read_answer(answers_.data() + i * width, width);
+  });
   return result;
 }
 
@@ -190,16 +194,17 @@ void TierWorker::count_answers(std::span<const uint32_t> samples, size_t chunk,
     }
     open = std::move(still_open);
   }
-  if (!arithmetic()) return;
-  TUTTI_CHECK(scores.size() == open.size() * tiers_.classes);
-  for (size_t i = 0; i < open.size(); ++i)
-    answers[open[i]] = best_of(scores.subspan(i * tiers_.classes, tiers_.classes));
-  load(samples, 0);
-  for (size_t i = 0; i < samples.size(); ++i) {
-    tally.left[exits[i]] += 1;
-    tally.correct[exits[i]] += answers[i] == batch_.labels[i] ? 1 : 0;
-    tally.samples += 1;
-  }
+  arithmetic().perform([&] {
+    TUTTI_CHECK(scores.size() == open.size() * tiers_.classes);
+    for (size_t i = 0; i < open.size(); ++i)
+      answers[open[i]] = best_of(scores.subspan(i * tiers_.classes, tiers_.classes));
+    load(samples, 0);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      tally.left[exits[i]] += 1;
+      tally.correct[exits[i]] += answers[i] == batch_.labels[i] ? 1 : 0;
+      tally.samples += 1;
+    }
+  });
 }
 
 }  // namespace tutti

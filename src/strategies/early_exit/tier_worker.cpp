@@ -39,8 +39,9 @@ TierWorker::TierWorker(Context& context, const Tiers& tiers)
 // A device that sees parts gets its own view of the samples only.
 void TierWorker::load_input(std::span<const uint32_t> samples, uint64_t step) {
   load(samples, step);
-  if (sees_part() && arithmetic())
-    batch_.features = tiers_.views->cut(static_cast<size_t>(rank_), batch_.features);
+  if (!sees_part()) return;
+  arithmetic().perform(
+      [&] { batch_.features = tiers_.views->cut(static_cast<size_t>(rank_), batch_.features); });
 }
 
 // Makes one input of what all sources sent: fused, or one after the other.
@@ -49,10 +50,12 @@ void TierWorker::join_parts() {
   for (const std::vector<float>& part : parts_) values += part.size();
   if (fusion_) values = parts_[0].size() / fusion_->part_values() * fusion_->values();
   input_.resize(values);
-  if (!arithmetic()) return;
-  if (fusion_) return fusion_->forward(parts_, input_);
-  auto place = input_.begin();
-  for (const std::vector<float>& part : parts_) place = std::copy(part.begin(), part.end(), place);
+  arithmetic().perform([&] {
+    if (fusion_) return fusion_->forward(parts_, input_);
+    auto place = input_.begin();
+    for (const std::vector<float>& part : parts_)
+      place = std::copy(part.begin(), part.end(), place);
+  });
 }
 
 void TierWorker::receive_input(std::span<const Slice> slices, Tag tag) {
@@ -63,7 +66,7 @@ void TierWorker::receive_input(std::span<const Slice> slices, Tag tag) {
     if (slices[i].samples == 0) continue;
     wire_.resize(slices[i].samples * code.sample_bytes());
     receive_exactly(slices[i].from, tag, wire_, "an activation");
-    if (arithmetic()) code.decode(wire_, parts_[i]);
+    arithmetic().perform([&] { code.decode(wire_, parts_[i]); });
   }
   join_parts();
 }
@@ -100,9 +103,10 @@ double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_
   const auto weighted = static_cast<float>(static_cast<double>(scale) * weight);
   if (is_last()) {
     PhaseScope scope(context_.watch, Phase::kCompute);
-    return arithmetic() ? weight * model_->loss(0, batch_, weighted) : 0;
+    return arithmetic().value_of<double>([&] { return weight * model_->loss(0, batch_, weighted); },
+                                         0);
   }
-  head_slope_.resize(weight > 0 && arithmetic() ? output.size() : 0);
+  head_slope_.resize(weight > 0 ? output.size() : 0);
   if (weight == 0) return 0;
   double loss = 0;
   score_slopes_.resize(batch_.size() * tiers_.classes);
@@ -111,11 +115,12 @@ double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_
     receive_exactly(tiers_.exit_rank(0, 0), slope_tag(step),
                     writable_bytes_of(std::span(score_slopes_)), "gradients");
   }
-  if (!arithmetic()) return 0;
-  PhaseScope scope(context_.watch, Phase::kCompute);
-  if (!sees_part())
-    loss = cross_entropy(head_->forward(output), batch_.labels, weighted, score_slopes_);
-  head_->backward(output, score_slopes_, head_slope_);
+  arithmetic().perform([&] {
+    PhaseScope scope(context_.watch, Phase::kCompute);
+    if (!sees_part())
+      loss = cross_entropy(head_->forward(output), batch_.labels, weighted, score_slopes_);
+    head_->backward(output, score_slopes_, head_slope_);
+  });
   return weight * loss;
 }
 
@@ -123,7 +128,7 @@ double TierWorker::exit_loss(std::span<const float> output, float scale, uint64_
 void TierWorker::send_scores(std::span<const float> output, Tag tag) {
   going_on_.resize(batch_.size() * tiers_.classes);
   std::span<const float> scores = going_on_;  // has the right size even if nothing is computed
-  if (arithmetic()) scores = head_scores(output);
+  arithmetic().perform([&] { scores = head_scores(output); });
   send_to(tiers_.exit_rank(0, 0), tag, bytes_of(scores));
 }
 
@@ -132,7 +137,7 @@ void TierWorker::pass_on(std::span<const float> output, Tag tag) {
   wire_.resize(samples * code().sample_bytes());
   {
     PhaseScope scope(context_.watch, Phase::kCompute);
-    if (arithmetic()) code().encode(output, wire_);
+    arithmetic().perform([&] { code().encode(output, wire_); });
     context_.node.clock().charge(
         {.flops = 0, .memory_bytes = static_cast<double>(output.size_bytes() + wire_.size())});
   }
@@ -144,9 +149,8 @@ void TierWorker::pass_on(std::span<const float> output, Tag tag) {
 void TierWorker::take_back(std::span<const float> output, uint64_t step) {
   slope_.resize(output.size());
   receive_from(tiers_.rank_of(tier_ + 1), slope_tag(step), writable_bytes_of(std::span(slope_)));
-  if (!arithmetic()) return;
-  code().pass_back(output, slope_);
-  for (size_t i = 0; i < head_slope_.size(); ++i) slope_[i] += head_slope_[i];
+  arithmetic().perform([&] { code().pass_back(output, slope_); });
+  arithmetic().add(std::span(slope_), head_slope_);
 }
 
 void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
@@ -159,7 +163,7 @@ void TierWorker::backward(std::span<const Slice> slices, uint64_t step) {
     context_.node.clock().charge(work);
   }
   if (is_first()) return;
-  if (fusion_ && arithmetic()) fusion_->backward(below, parts_);
+  if (fusion_) arithmetic().perform([&] { fusion_->backward(below, parts_); });
   size_t done = 0;
   for (size_t i = 0; i < slices.size(); ++i) {
     if (slices[i].samples == 0) continue;
@@ -192,10 +196,8 @@ double TierWorker::train(const Shares& shares, uint64_t step, float scale) {
   load_input(samples, step);
   double loss = 0;
   if (samples.empty()) {  // a device for which the last batch of an epoch had none
-    if (arithmetic()) {
-      std::fill(model_->gradients().begin(), model_->gradients().end(), 0.0F);
-      std::fill(head_->gradients().begin(), head_->gradients().end(), 0.0F);
-    }
+    arithmetic().fill(model_->gradients(), 0);
+    arithmetic().fill(head_->gradients(), 0);
     loss = share_loss(0, step);
   } else {
     if (!is_first()) receive_input(slices, activation);
@@ -214,25 +216,21 @@ void TierWorker::sum_devices(uint64_t step) {
   if (!device_sum_) return;
   const std::span<float> all = device_gradients_.span();
   const size_t own = model_->gradients().size();
-  if (arithmetic()) {
-    std::copy(model_->gradients().begin(), model_->gradients().end(), all.begin());
-    std::copy(head_->gradients().begin(), head_->gradients().end(),
-              all.begin() + static_cast<ptrdiff_t>(own));
-  }
+  arithmetic().copy(model_->gradients(), all.first(own));
+  arithmetic().copy(head_->gradients(), all.subspan(own));
   device_sum_->start(writable_bytes_of(all), Tag(Purpose::kGradient, Tag::wrapped(step)));
   device_sum_->finish();
-  if (!arithmetic()) return;
-  std::copy_n(all.begin(), own, model_->gradients().begin());
-  std::copy(all.begin() + static_cast<ptrdiff_t>(own), all.end(), head_->gradients().begin());
+  arithmetic().copy(all.first(own), model_->gradients());
+  arithmetic().copy(all.subspan(own), head_->gradients());
 }
 
 void TierWorker::update(double rate) {
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  if (arithmetic()) optimizer_->step(model_->parameters(), model_->gradients(), rate);
-  charge_update(context_, layout_);
+  update_parameters(context_, layout_, *optimizer_, model_->parameters(), model_->gradients(),
+                    rate);
   if (!head_ || tiers_.weights[tier_] == 0) return;
-  if (arithmetic()) head_optimizer_->step(head_->parameters(), head_->gradients(), rate);
-  charge_update(context_, head_layout(*place_, tiers_.classes));
+  update_parameters(context_, head_layout(*place_, tiers_.classes), *head_optimizer_,
+                    head_->parameters(), head_->gradients(), rate);
 }
 
 }  // namespace tutti

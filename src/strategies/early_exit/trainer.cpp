@@ -42,22 +42,23 @@ Quality EarlyExitTrainer::validate(Tag tag) {
   const std::span<const uint32_t> samples = context_.data.splits.validation;
   const Verdicts verdicts = node_->judge_all(samples, tag.step());
   EvaluationSums sums;
-  if (node_->is_last() && !context_.node.clock().cost_only()) {
-    PhaseScope scope(context_.watch, Phase::kCompute);
-    if (config_.thresholds.empty())
-      thresholds_ = choose_thresholds(verdicts, config_.tolerance, tiers_.costs());
-    const ExitTally result = tally(verdicts, thresholds_, tiers_.costs());
-    add_evaluation(sums, {.loss = result.loss,
-                          .correct = result.accuracy() * result.samples,
-                          .count = samples.size()});
-  }
+  if (node_->is_last())
+    context_.arithmetic().perform([&] {
+      PhaseScope scope(context_.watch, Phase::kCompute);
+      if (config_.thresholds.empty())
+        thresholds_ = choose_thresholds(verdicts, config_.tolerance, tiers_.costs());
+      const ExitTally result = tally(verdicts, thresholds_, tiers_.costs());
+      add_evaluation(sums, {.loss = result.loss,
+                            .correct = result.accuracy() * result.samples,
+                            .count = samples.size()});
+    });
   share_sums(sums, tag);
   return quality_of(context_, sums, samples.size());
 }
 
 Attachment EarlyExitTrainer::gather_parameters() {
   const std::vector<float> exits = node_->gather_parameters();
-  if (context_.node.endpoint().rank() != 0 || context_.node.clock().cost_only()) return {};
+  if (context_.node.endpoint().rank() != 0 || !context_.arithmetic().is_done()) return {};
   return attach_exits(tiers_, exits, thresholds_);
 }
 
@@ -113,7 +114,7 @@ double EarlyExitTrainer::test() {
 double EarlyExitTrainer::report(const std::vector<double>& figures) {
   const size_t exits = tiers_.size(), nodes = static_cast<size_t>(tiers_.cloud()) + 1;
   const auto count = static_cast<double>(context_.data.splits.test.size());
-  if (context_.node.clock().cost_only()) return NAN;  // who leaves where is not known
+  if (!context_.arithmetic().is_done()) return NAN;  // who leaves where is not known
   Recorder& recorder = context_.recorder;
   Extra::Table table{
       .columns = {"exit", "threshold", "share", "accuracy", "accuracy_of_all", "bytes_per_sample"},

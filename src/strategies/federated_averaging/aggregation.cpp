@@ -30,7 +30,7 @@ void Aggregation::begin(size_t clients) {
   places_.assign(clients, Place{});
   next_ = added_ = 0;
   total_ = {};
-  if (arithmetic_) std::fill_n(sum_.data(), size_, 0.0);
+  arithmetic_.fill(sum_.span(), 0.0);
 }
 
 size_t Aggregation::take_slot() {
@@ -78,7 +78,7 @@ size_t Aggregation::advance() {
 void Aggregation::accumulate(size_t index) {
   Place& place = places_[index];
   const Weight& weight = place.weight;
-  if (arithmetic_) {
+  arithmetic_.perform([&] {
     const float* update = slots_[place.slot].data();
     double* sum = sum_.data();
     for (size_t i = 0; i < size_; ++i) sum[i] += weight.factor * double{update[i]};
@@ -86,7 +86,7 @@ void Aggregation::accumulate(size_t index) {
       for (const Range range : statistics_)
         for (size_t i = range.begin; i < range.end; ++i)
           sum[i] += (weight.samples - weight.factor) * double{update[i]};
-  }
+  });
   total_.samples += weight.samples;
   total_.reach += weight.reach;
   total_.mass += weight.mass;
@@ -98,7 +98,7 @@ void Aggregation::accumulate(size_t index) {
 
 bool Aggregation::mean(std::span<float> mean) const {
   if (added_ == 0) return false;
-  if (!arithmetic_) return true;
+  if (!arithmetic_.is_done()) return true;
   // For fednova this is the mean reach, sum of w_i a_i / w, times the mean of the normalised
   // differences.
   const double scale = total_.reach / total_.mass / total_.mass;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/arithmetic.h"
 #include "core/bytes.h"
 #include "optimizers/optimizer.h"
 #include "strategies/federated_averaging/config.h"
@@ -45,9 +46,8 @@ class Aggregation {
   // Called with each update that is added, in order: the client's place, and what it sent besides
   // its difference.
   using Added = std::function<void(size_t place, std::span<const float> more)>;
-  // Updates of `vectors` vectors of `size` values, the first of which is averaged. Without
-  // `arithmetic` nothing is added up: only costs count.
-  Aggregation(size_t size, size_t vectors, bool arithmetic, Added added,
+  // Updates of `vectors` vectors of `size` values, the first of which is averaged.
+  Aggregation(size_t size, size_t vectors, Arithmetic arithmetic, Added added,
               std::vector<Range> statistics = {})
       : size_(size),
         vectors_(vectors),
@@ -85,7 +85,7 @@ class Aggregation {
   void accumulate(size_t index);
 
   size_t size_, vectors_;
-  bool arithmetic_;
+  Arithmetic arithmetic_;
   Added on_added_;
   std::vector<Range> statistics_;
   Buffer<double> sum_;

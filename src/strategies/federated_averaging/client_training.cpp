@@ -55,10 +55,7 @@ ClientTraining::ClientTraining(Context& context, const Config& config, const Cli
 double ClientTraining::step(std::span<const uint32_t> samples, uint64_t number) {
   context_.node.clock().begin_step();
   batch_.step = number;
-  if (context_.node.clock().cost_only())
-    batch_.samples.assign(samples.begin(), samples.end());
-  else
-    context_.data.dataset->gather(samples, batch_);
+  gather(context_, samples, batch_);
   return compute_gradient(context_, batch_, 1.0f / static_cast<float>(samples.size()),
                           [](Range) {});
 }
@@ -82,13 +79,13 @@ void ClientTraining::correct(std::span<const float> start, std::span<const float
 
 ClientTraining::Result ClientTraining::train(const Task& task, std::span<const float> start,
                                              std::span<const float> correction) {
-  const bool arithmetic = !context_.node.clock().cost_only();
   const std::span<float> x = context_.model.parameters();
   on_vectors(context_, 2, x.size(), [&] { std::copy(start.begin(), start.end(), x.begin()); });
   const Layout layout = layout_of(context_.model.architecture());
   const auto optimizer = make_optimizer(context_.optimizer, layout);
   const auto samples = split_.of(static_cast<size_t>(task.client));
-  ClientBatches batches(samples, batch_size_, task.client, context_.task.seed, arithmetic);
+  ClientBatches batches(samples, batch_size_, task.client, context_.task.seed,
+                        context_.arithmetic().is_done());
   Result result;
   const int64_t all = steps_in_round(config_, samples.size(), batch_size_);
   int64_t steps = all;
@@ -109,8 +106,7 @@ ClientTraining::Result ClientTraining::train(const Task& task, std::span<const f
     result.samples += static_cast<int64_t>(batch.size());
     correct(start, correction);
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    if (arithmetic) optimizer->step(x, context_.model.gradients(), task.rate);
-    charge_update(context_, layout);
+    update_parameters(context_, layout, *optimizer, x, context_.model.gradients(), task.rate);
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   return result;

@@ -9,13 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "core/arithmetic.h"
 #include "core/bytes.h"
 
 namespace tutti::federated_averaging {
 
 class ControlVariates {
  public:
-  ControlVariates(size_t size, bool arithmetic);
+  ControlVariates(size_t size, Arithmetic arithmetic);
 
   // c - c_i, what a client adds to its gradients.
   void correction(int64_t client, std::span<float> out) const;
@@ -28,7 +29,7 @@ class ControlVariates {
   std::span<const double> server() const { return c_; }
 
  private:
-  bool arithmetic_;
+  Arithmetic arithmetic_;
   std::vector<double> c_, change_;
   std::map<int64_t, std::vector<float>> of_client_;
 };

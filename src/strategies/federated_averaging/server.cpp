@@ -34,7 +34,7 @@ Server::Server(Context& context, const Config& config)
       optimizer_(make_server_optimizer(
           config.server, outer_layout_of(context.model.architecture(), {0, parameters_->size()}))),
       aggregation_(
-          parameters_->size(), has_controls(config) ? 2 : 1, !context.node.clock().cost_only(),
+          parameters_->size(), has_controls(config) ? 2 : 1, context.arithmetic(),
           [this](size_t place, std::span<const float> control) {
             if (controls_) update_control(round_->client(place), control);
           },
@@ -49,9 +49,8 @@ Server::Server(Context& context, const Config& config)
         samples_in_round(config, context.task, context.cluster, context.data.splits.train.size()) /
         static_cast<double>(context.data.splits.train.size()));
   record_split(context_, split_);
-  const bool arithmetic = !node_.clock().cost_only();
   if (has_controls(config))
-    controls_ = std::make_unique<ControlVariates>(parameters_->size(), arithmetic);
+    controls_ = std::make_unique<ControlVariates>(parameters_->size(), context.arithmetic());
   on_vectors(context_, 2, parameters_->size(), [&] {
     context_.model.initial_values({0, parameters_->size()}, parameters_->span());
   });
@@ -199,9 +198,8 @@ void Server::measure() {
   const size_t samples = context_.data.splits.validation.size();
   evaluator_.begin(samples, workers_.count_present(), true, progress_.evaluation_row(0, {}));
   const bool classification = context_.model.architecture().classification;
-  const bool cost_only = node_.clock().cost_only();
   std::optional<EvaluationRow> row;
-  while (!(row = evaluator_.finish(elapsed_s(), classification, cost_only))) {
+  while (!(row = evaluator_.finish(elapsed_s(), classification, context_.arithmetic()))) {
     for (const Rank rank : workers_.idle()) {
       const auto task = evaluator_.take(rank, true);
       if (!task) break;

@@ -39,7 +39,7 @@ void NeighbourAverage::finish() {
   }
   handles_.clear();
   scope.change(Phase::kAggregate);
-  if (!node_.clock().cost_only()) combine();
+  node_.clock().arithmetic().perform([&] { combine(); });
   const double passes = 3.0 * static_cast<double>(mixing_.from.size()) + 2;
   node_.clock().charge(
       {.flops = 0, .memory_bytes = passes * static_cast<double>(count_ * sizeof(float))});

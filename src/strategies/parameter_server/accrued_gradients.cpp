@@ -22,10 +22,10 @@ void AccruedGradients::begin(const Hand& hand, int64_t samples) {
 void AccruedGradients::add(const Hand& hand, const LocalWorker::Result& result, double rate) {
   const std::span<float> sum = sum_.span();
   const std::span<const float> g = context_.model.gradients();
-  if (!context_.node.clock().cost_only()) {
+  context_.arithmetic().perform([&] {
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = steps_ > 0 ? sum[i] + g[i] : g[i];
     step_alone(result, rate);
-  }
+  });
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 12.0 * static_cast<double>(sum_.size())});
   charge_update(context_, layout_);
@@ -56,16 +56,18 @@ void AccruedGradients::step_alone(const LocalWorker::Result& result, double rate
 }
 
 void AccruedGradients::foresee_statistics(Range read) {
-  if (sum_.size() == 0 || empty() || context_.node.clock().cost_only()) return;
-  const std::span<float> x = context_.model.parameters();
-  const auto workers = static_cast<double>(context_.cluster.workers);
-  for (const Parameter& parameter : context_.model.architecture().parameters) {
-    if (parameter.running_rate == 0) continue;
-    const auto factor = static_cast<float>(parameter.running_rate * workers);
-    const size_t end = std::min(parameter.range.end, read.end);
-    for (size_t i = std::max(parameter.range.begin, read.begin); i < end; ++i)
-      x[i] -= factor * sum_.data()[i];
-  }
+  if (sum_.size() == 0 || empty()) return;
+  context_.arithmetic().perform([&] {
+    const std::span<float> x = context_.model.parameters();
+    const auto workers = static_cast<double>(context_.cluster.workers);
+    for (const Parameter& parameter : context_.model.architecture().parameters) {
+      if (parameter.running_rate == 0) continue;
+      const auto factor = static_cast<float>(parameter.running_rate * workers);
+      const size_t end = std::min(parameter.range.end, read.end);
+      for (size_t i = std::max(parameter.range.begin, read.begin); i < end; ++i)
+        x[i] -= factor * sum_.data()[i];
+    }
+  });
 }
 
 }  // namespace tutti::parameter_server

@@ -65,7 +65,7 @@ bool Coordinator::evaluated(Turn& turn, int worker, const EvaluationShare& share
 
 void Coordinator::finish_evaluation(Turn& turn) {
   const std::optional<EvaluationRow> row = evaluator_.finish(
-      turn.input.now_s - started_s_, settings_.classification, settings_.cost_only);
+      turn.input.now_s - started_s_, settings_.classification, settings_.arithmetic);
   if (!row) return;
   turn.put(output::Measured{*row});
   progress_.end_evaluation(settings_.task, settings_.classification, row->quality);

@@ -16,7 +16,7 @@ void LatePulls::begin() {
         if (link.handles()[i + 1].pending()) ++pieces_;
       continue;
     }
-    if (!context_.node.clock().cost_only()) link.read(context_.model.parameters());
+    context_.arithmetic().perform([&] { link.read(context_.model.parameters()); });
     accrued_.foresee_statistics(link.range());
     copied_ += static_cast<double>(link.range().size());
   }
@@ -39,7 +39,7 @@ void LatePulls::take(Link& link, size_t piece, const Completion& completion) {
   link.ended(piece + 1, completion);
   --pieces_;
   const Range range = link.pieces()[piece];
-  if (!context_.node.clock().cost_only()) link.read(context_.model.parameters(), range);
+  context_.arithmetic().perform([&] { link.read(context_.model.parameters(), range); });
   accrued_.foresee_statistics(range);
   copied_ += static_cast<double>(range.size());
 }

@@ -151,7 +151,7 @@ void Link::copy_parts(Sent& sent) {
   std::span<std::byte> left = sent.copy.span();
   for (Sent::Part& part : sent.parts) {
     const std::span<std::byte> mine = left.first(part.data.size());
-    if (!node_.clock().cost_only()) std::copy(part.data.begin(), part.data.end(), mine.begin());
+    node_.clock().arithmetic().copy(part.data, mine);
     part.data = mine;
     left = left.subspan(mine.size());
   }
@@ -294,9 +294,8 @@ void Link::leave_gradients(Range range, std::span<const float> gradients) {
   const std::span<float> outbox =
       floats_in(*context_.window, node_.endpoint().rank(), offset, parameters_);
   if (outbox.data() == gradients.data()) return;  // they were computed there
-  if (!node_.clock().cost_only())
-    std::copy_n(gradients.begin() + static_cast<std::ptrdiff_t>(range.begin), range.size(),
-                outbox.begin() + static_cast<std::ptrdiff_t>(range.begin));
+  node_.clock().arithmetic().copy(gradients.subspan(range.begin, range.size()),
+                                  outbox.subspan(range.begin, range.size()));
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(range.size())});
 }
 

@@ -64,13 +64,12 @@ std::span<const float> Replier::stage(To& to, std::span<const float> parameters)
 int64_t Replier::share(int worker, std::span<const float> parameters) {
   if (in_place_) return 0;
   const auto offset = static_cast<int64_t>(staging_offset(parameters.size(), worker));
-  copy(parameters,
-       floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size()));
+  copy(parameters, floats_in(*context_.window, node_.endpoint().rank(), offset, parameters.size()));
   return offset;
 }
 
 void Replier::copy(std::span<const float> from, std::span<float> to) {
-  if (!node_.clock().cost_only()) std::copy(from.begin(), from.end(), to.begin());
+  node_.clock().arithmetic().copy(from, to);
   node_.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(from.size())});
 }
 

@@ -9,6 +9,7 @@ namespace tutti::parameter_server {
 
 RowShard::RowShard(Context& context)
     : context_(context),
+      arithmetic_(context.arithmetic()),
       exact_(context.task.deterministic),
       width_(context.model.architecture().row_width),
       optimizer_(context.optimizer),
@@ -16,7 +17,7 @@ RowShard::RowShard(Context& context)
 
 // When only costs count it has the keys, which say how much travels, but not the rows.
 RowTable RowShard::make_table() const {
-  if (cost_only()) return RowTable(1, 0);
+  if (!arithmetic_.is_done()) return RowTable(1, 0);
   return RowTable(width_, optimizer_.state_width(width_),
                   [&context = context_](uint64_t key, std::span<float> row) {
                     initial_row(context.model.architecture(), context.task.seed, key, row);
@@ -52,7 +53,7 @@ std::span<const uint64_t> RowShard::keys(size_t index) const {
 template <class T>
 void RowShard::add(Sums<T>& sums, Sums<T>& scratch, std::span<const uint64_t> keys,
                    std::span<const T> rows) {
-  const size_t w = cost_only() ? 0 : width(), most = sums.keys.size() + keys.size();
+  const size_t w = arithmetic_.is_done() ? width() : 0, most = sums.keys.size() + keys.size();
   scratch.keys.resize(most);
   scratch.rows.resize(most * w);
   size_t a = 0, b = 0, n = 0;
@@ -118,8 +119,9 @@ void RowShard::apply(const RowSum& sum, double rate) {
 void RowShard::step(const RowSum& sum, double rate) {
   const size_t w = width();
   table_.update(sum.keys, [&](size_t i, uint32_t row) {
-    if (!cost_only())
+    arithmetic_.perform([&] {
       optimizer_.step(table_.values(row), table_.state(row), sum.rows.subspan(i * w, w), rate);
+    });
   });
 }
 
@@ -130,8 +132,10 @@ void RowShard::charge_steps(size_t gradients) {
 
 void RowShard::read(std::span<const uint64_t> keys, bool kept, std::span<float> rows) {
   charge(2 * static_cast<double>(rows.size()), keys.size());
-  if (cost_only()) return;
-  if (!kept) return table_.read(keys, rows);
+  arithmetic_.perform([&] { kept ? read_kept(keys, rows) : table_.read(keys, rows); });
+}
+
+void RowShard::read_kept(std::span<const uint64_t> keys, std::span<float> rows) const {
   const size_t w = width(), there = kept_rows_;
   for (size_t i = 0; i < keys.size(); ++i) {
     const uint32_t row = table_.find(keys[i]);
@@ -150,21 +154,23 @@ void RowShard::read(std::span<const uint64_t> keys, bool kept, std::span<float> 
 void RowShard::keep() {
   charge(2 * static_cast<double>(table_.size() * width()), 0);
   kept_rows_ = table_.size();
-  if (cost_only()) return;
-  const size_t w = width();
-  kept_.resize(table_.size() * w);
-  for (uint32_t row = 0; row < table_.size(); ++row)
-    std::copy_n(table_.values(row).data(), w, kept_.data() + row * w);
+  arithmetic_.perform([&] {
+    const size_t w = width();
+    kept_.resize(table_.size() * w);
+    for (uint32_t row = 0; row < table_.size(); ++row)
+      std::copy_n(table_.values(row).data(), w, kept_.data() + row * w);
+  });
 }
 
 Buffer<float> RowShard::save(bool kept) {
   const size_t kept_floats = kept ? kept_rows_ * width() : 0;
   Buffer<float> saved(table_.size() * stride() + kept_floats);
   charge(2 * static_cast<double>(saved.size()), 0);
-  if (cost_only()) return saved;
-  for (uint32_t row = 0; row < table_.size(); ++row)
-    std::copy_n(table_.values_and_state(row).data(), stride(), saved.data() + row * stride());
-  std::copy_n(kept_.data(), kept_floats, saved.data() + table_.size() * stride());
+  arithmetic_.perform([&] {
+    for (uint32_t row = 0; row < table_.size(); ++row)
+      std::copy_n(table_.values_and_state(row).data(), stride(), saved.data() + row * stride());
+    std::copy_n(kept_.data(), kept_floats, saved.data() + table_.size() * stride());
+  });
   return saved;
 }
 
@@ -175,13 +181,14 @@ bool RowShard::restore(std::span<const uint64_t> keys, size_t kept, std::span<co
   kept_rows_ = kept;
   for (const uint64_t key : keys) {
     const uint32_t row = table_.find_or_make(key);
-    if (!cost_only())
+    arithmetic_.perform([&] {
       std::copy_n(saved.data() + row * stride(), stride(), table_.values_and_state(row).data());
+    });
   }
-  if (!cost_only()) {
+  arithmetic_.perform([&] {
     const std::span<const float> rest = saved.subspan(keys.size() * stride());
     kept_.assign(rest.begin(), rest.end());
-  }
+  });
   return table_.size() == keys.size();  // none of them came twice
 }
 

@@ -70,14 +70,15 @@ class RowShard {
   template <class T>
   void add_up(Sums<T>& sums, Sums<T>& scratch, std::span<const size_t> slots);
   RowSum sum_of(std::span<const size_t> slots, double factor);
+  void read_kept(std::span<const uint64_t> keys, std::span<float> rows) const;
   void step(const RowSum& sum, double rate);
   void charge_steps(size_t gradients);
   RowTable make_table() const;
-  bool cost_only() const { return context_.node.clock().cost_only(); }
   Slot& slot(size_t index);
   void charge(double floats, size_t keys);
 
   Context& context_;
+  Arithmetic arithmetic_;
   bool exact_;
   size_t width_;
   RowOptimizer optimizer_;

@@ -27,7 +27,7 @@ RowWorker::RowWorker(Context& context, const Config& config)
       width_(context.model.architecture().row_width),
       model_(dynamic_cast<SparseModel*>(&context.model.whole())),
       parcels_(links_.size()) {
-  TUTTI_CHECK(model_ || context.node.clock().cost_only());
+  TUTTI_CHECK(model_ || !context.arithmetic().is_done());
   terms_.want_headers_alone();
 }
 
@@ -123,10 +123,11 @@ void RowWorker::pull_rows_to(std::span<float> rows, uint32_t flags, int64_t want
           FabricError::Kind::kProtocol, links_[server].server(),
           fmt::format("rank {} sent {} values of rows instead of {}", links_[server].server(),
                       links_[server].reply().elements, parcel.pulled.size()));
-    if (context_.node.clock().cost_only()) continue;
-    for (size_t i = 0; i < parcel.keys.size(); ++i)
-      std::copy_n(parcel.pulled.data() + i * width_, width_,
-                  rows.data() + positions_[server][i] * width_);
+    context_.arithmetic().perform([&] {
+      for (size_t i = 0; i < parcel.keys.size(); ++i)
+        std::copy_n(parcel.pulled.data() + i * width_, width_,
+                    rows.data() + positions_[server][i] * width_);
+    });
   }
   charge_rows(2);
 }

@@ -29,7 +29,7 @@ StateSettings settings_of(const Context& context, const Config& config, int shar
           .training = context.data.splits.train.size(),
           .validation = context.data.splits.validation.size(),
           .classification = context.model.architecture().classification,
-          .cost_only = context.node.clock().cost_only(),
+          .arithmetic = context.arithmetic(),
           .started_s = context.node.clock().now()};
 }
 
@@ -154,8 +154,8 @@ std::vector<int> Server::latecomers() const {
   const Membership& members = context_.node.membership();
   for (int index = 0; index < state_.workers().size(); ++index) {
     const WorkerRecord& worker = state_.workers()[index];
-    if (members.alive(index) && (!worker.present || !worker.done ||
-                                 worker.incarnation != members.incarnation(index)))
+    if (members.alive(index) &&
+        (!worker.present || !worker.done || worker.incarnation != members.incarnation(index)))
       late.push_back(index);
   }
   return late;

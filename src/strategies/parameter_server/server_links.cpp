@@ -47,8 +47,9 @@ void ServerLinks::finish_sending() {
 }
 
 void ServerLinks::read() {
-  if (context_.node.clock().cost_only()) return;
-  for (const Link& link : links_) link.read(context_.model.parameters());
+  context_.arithmetic().perform([&] {
+    for (const Link& link : links_) link.read(context_.model.parameters());
+  });
 }
 
 void ServerLinks::leave() {

@@ -77,8 +77,7 @@ size_t Shard::own_slot(size_t slot) {
   if (!slots_[slot].lent) return slot;
   const size_t own = take_slot();
   const std::span<const std::byte> from = slots_[slot].bytes;
-  if (!context_.node.clock().cost_only())
-    std::copy(from.begin(), from.end(), slots_[own].bytes.begin());
+  context_.arithmetic().copy(from, slots_[own].bytes);
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 2.0 * static_cast<double>(from.size())});
   free_slot(slot);
@@ -90,18 +89,18 @@ void Shard::free_slot(size_t slot) { (slots_[slot].lent ? free_lent_ : free_).pu
 std::span<const float> Shard::apply(std::span<const size_t> slots, double factor, double rate) {
   TUTTI_CHECK(!slots.empty() && !rows_);
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  Clock& clock = context_.node.clock();
-  if (!clock.cost_only()) {
+  context_.arithmetic().perform([&] {
     if (exact_) sum_exactly(slots);
     for (const Block& block : blocks_)
       step(block,
            exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range),
            rate);
-  }
+  });
   if (slots.size() > 1 || exact_ || factor != 1)
-    clock.charge({.flops = 0,
-                  .memory_bytes = static_cast<double>(slots.size() + 1) *
-                                  static_cast<double>(range_.size() * element_bytes())});
+    context_.node.clock().charge(
+        {.flops = 0,
+         .memory_bytes = static_cast<double>(slots.size() + 1) *
+                         static_cast<double>(range_.size() * element_bytes())});
   charge_update(context_, layout_);
   if (exact_) return gradient_.span();
   if (slots_[slots.front()].lent) return {};
@@ -110,9 +109,10 @@ std::span<const float> Shard::apply(std::span<const size_t> slots, double factor
 
 void Shard::apply(std::span<const float> gradient, double rate) {
   PhaseScope scope(context_.watch, Phase::kAggregate);
-  if (!context_.node.clock().cost_only())
+  context_.arithmetic().perform([&] {
     for (const Block& block : blocks_)
       step(block, gradient.subspan(block.range.begin, block.range.size()), rate);
+  });
   charge_update(context_, layout_);
 }
 
@@ -165,10 +165,10 @@ Buffer<float> Shard::save() {
   size_t count = kept_.size();
   for (const std::span<float> part : state()) count += part.size();
   Buffer<float> saved(count);
-  if (!context_.node.clock().cost_only()) {
+  context_.arithmetic().perform([&] {
     float* to = std::copy(kept_.span().begin(), kept_.span().end(), saved.data());
     for (const std::span<float> part : state()) to = std::copy(part.begin(), part.end(), to);
-  }
+  });
   context_.node.clock().charge({.flops = 0, .memory_bytes = 8.0 * static_cast<double>(count)});
   return saved;
 }
@@ -177,20 +177,20 @@ void Shard::restore(std::span<const float> saved, int64_t optimizer_steps) {
   resume(optimizer_steps);
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(saved.size())});
-  if (context_.node.clock().cost_only()) return;
-  std::vector<std::span<float>> parts = state();
-  parts.insert(parts.begin(), kept_.span());
-  for (const std::span<float> part : parts) {
-    if (saved.size() < part.size()) throw DataError("the state of a shard has another size");
-    std::copy_n(saved.begin(), part.size(), part.begin());
-    saved = saved.subspan(part.size());
-  }
+  context_.arithmetic().perform([&] {
+    std::vector<std::span<float>> parts = state();
+    parts.insert(parts.begin(), kept_.span());
+    for (const std::span<float> part : parts) {
+      if (saved.size() < part.size()) throw DataError("the state of a shard has another size");
+      std::copy_n(saved.begin(), part.size(), part.begin());
+      saved = saved.subspan(part.size());
+    }
+  });
 }
 
 void Shard::keep() {
   if (rows_) return rows_->keep();
-  if (!context_.node.clock().cost_only())
-    std::copy(values_.begin(), values_.end(), kept_.span().begin());
+  context_.arithmetic().copy(values_, kept_.span());
   context_.node.clock().charge(
       {.flops = 0, .memory_bytes = 8.0 * static_cast<double>(range_.size())});
 }

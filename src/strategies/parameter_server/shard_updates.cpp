@@ -29,7 +29,7 @@ void ShardUpdates::update(const output::Update& update, Chain::Item& item, bool 
 void ShardUpdates::pass_on(std::span<const float> gradient, size_t count, Chain::Item& item) {
   item.entry.elements = count;
   item.values = Buffer<float>(count);
-  if (!clock_.cost_only()) std::copy(gradient.begin(), gradient.end(), item.values.span().begin());
+  clock_.arithmetic().copy(gradient, item.values.span());
 }
 
 // Only the keys that have a gradient are updated, and they go along with it.
@@ -67,11 +67,10 @@ void ShardUpdates::follow(const output::Revise& revision, Chain::Item& item) {
 // A gradient is that of its part divided by the number of parts, so multiplying it by that number
 // gives the worker's own update.
 void ShardUpdates::revise_by(const output::Revise& revision, std::span<const float> gradient) {
-  if (clock_.cost_only()) gradient = {};
+  if (!clock_.arithmetic().is_done()) gradient = {};
   shard_.apply(means_.revise(revision.clock, gradient, revision.parts, revision.rate),
                revision.rate);
-  clock_.charge(
-      {.flops = 0, .memory_bytes = 16.0 * static_cast<double>(shard_.range().size())});
+  clock_.charge({.flops = 0, .memory_bytes = 16.0 * static_cast<double>(shard_.range().size())});
   means_.forget_before(revision.oldest);
 }
 

@@ -24,7 +24,7 @@ bool take_from(std::span<const std::byte>& left, std::span<T> values) {
 }  // namespace
 
 void SnapshotKeeper::write(const output::Snapshot& due) {
-  if (context_.folder.empty() || context_.node.clock().cost_only()) return;
+  if (context_.folder.empty() || !context_.arithmetic().is_done()) return;
   RowShard* const sparse = shard_.rows();
   const SnapshotInfo info{.shard = state_.settings().shard,
                           .shards = shards_,
@@ -61,7 +61,7 @@ bool SnapshotKeeper::resume_rows(uint64_t count, std::span<const std::byte>& lef
 }
 
 void SnapshotKeeper::resume() {
-  if (context_.node.clock().cost_only()) return;
+  if (!context_.arithmetic().is_done()) return;
   const int64_t version = newest_snapshot(config_.resume, shards_, context_.log);
   const std::string path = snapshot_path(config_.resume, state_.settings().shard, version);
   const Snapshot snapshot = read_snapshot(path);

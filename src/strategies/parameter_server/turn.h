@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/arithmetic.h"
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/entry.h"
 #include "strategies/recorder.h"
@@ -29,7 +30,7 @@ struct StateSettings {
   size_t row_width = 0;                 // of a sparse model; 0: a dense one
   size_t training = 0, validation = 0;  // samples
   bool classification = true;
-  bool cost_only = false;  // nothing is computed, so evaluations measure nothing
+  Arithmetic arithmetic{};  // where none is done evaluations measure nothing
   double started_s = 0;
 
   bool coordinates() const { return shard == 0; }
@@ -122,10 +123,10 @@ struct Warn {
 
 }  // namespace output
 
-using Output = std::variant<output::Update, output::Revise, output::Applied, output::Discard,
-                            output::Secure, output::TakeKeys, output::Send, output::Keep,
-                            output::Snapshot, output::Count, output::Measured, output::Abandon,
-                            output::Welcome, output::Warn>;
+using Output =
+    std::variant<output::Update, output::Revise, output::Applied, output::Discard, output::Secure,
+                 output::TakeKeys, output::Send, output::Keep, output::Snapshot, output::Count,
+                 output::Measured, output::Abandon, output::Welcome, output::Warn>;
 
 // One execution: its input and what it has brought about so far.
 struct Turn {

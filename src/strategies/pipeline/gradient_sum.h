@@ -23,7 +23,8 @@ class GradientSum {
  private:
   Context& context_;
   StageModel& model_;
-  bool exact_, arithmetic_;
+  bool exact_;
+  Arithmetic arithmetic_;
   bool begun_ = false;
   Buffer<float> sum_;
   Buffer<ExactSum> exact_sum_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "strategies/compute.h"
 #include "strategies/pipeline/explain.h"
 #include "strategies/pipeline/stage_costs.h"
 #include "strategies/pipeline/trainer.h"
@@ -97,8 +98,7 @@ Plan ModelParallel::plan(const PlanInput& input) const {
 NodeResult ModelParallel::run(Context& context) const {
   const auto& [config, placement] = detail_of<PipelinePlan>(context.plan);
   // One order of samples for all: stages and shards share a batch, and replicas take parts of it.
-  Batches batches(context.data.splits.train, context.task.partition, 1, context.task.seed,
-                  !context.node.clock().cost_only());
+  Batches batches = deal_batches(context, 1);
   PipelineTrainer trainer(context, placement, config);
   context.node.membership().end_waits_on_any_loss(true);
   run_steps(context, batches, trainer);

@@ -32,8 +32,7 @@ class OwnUpdate : public StageUpdate {
   void update(GradientSum& gradient, double rate) override {
     PhaseScope scope(context_.watch, Phase::kAggregate);
     const std::span<const float> values = gradient.values();
-    if (!context_.node.clock().cost_only()) optimizer_->step(model_.parameters(), values, rate);
-    charge_update(context_, layout_);
+    update_parameters(context_, layout_, *optimizer_, model_.parameters(), values, rate);
   }
 
  private:

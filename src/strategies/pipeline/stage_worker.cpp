@@ -46,7 +46,7 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       backward_sends_(batches_.size()) {
   const size_t versions = vertical_ ? placement.nodes : in_flight_;
   if (placement.asynchronous() && versions > 1)
-    stash_.emplace(model_->parameters(), versions, !context.node.clock().cost_only());
+    stash_.emplace(model_->parameters(), versions, context.arithmetic());
   read_s_.resize(versions);
   if (!is_first()) {
     const std::vector<Rank> from = ranks_of(stage - 1);
@@ -130,8 +130,8 @@ std::span<const uint32_t> StageWorker::samples(size_t micro_batch) const {
 void StageWorker::gather(size_t micro_batch) {
   Batch& batch = batches_[micro_batch % batches_.size()];
   batch.step = plan_.step + (placement_.asynchronous() ? micro_batch : 0);
-  if ((is_first() || is_last()) && !context_.node.clock().cost_only())
-    context_.data.dataset->gather(samples(micro_batch), batch);
+  if (is_first() || is_last())
+    tutti::gather(context_, samples(micro_batch), batch);
   else
     batch.samples.assign(samples(micro_batch).begin(), samples(micro_batch).end());
 }
@@ -227,12 +227,14 @@ void StageWorker::backward(size_t micro_batch) {
 // How far running statistics are off is told of those that were there when the batch passed. They
 // move from where they are now: called with the weights of then and with those of now.
 void StageWorker::shift_statistics(size_t micro_batch, float sign) {
-  if (context_.node.clock().cost_only()) return;
-  const float all = sign * scale_of(micro_batch) * static_cast<float>(samples(micro_batch).size());
-  const std::span<float> gradients = model_->gradients();
-  const std::span<const float> weights = model_->parameters();
-  for (const Range range : statistics_)
-    for (size_t i = range.begin; i < range.end; ++i) gradients[i] += all * weights[i];
+  context_.arithmetic().perform([&] {
+    const float all =
+        sign * scale_of(micro_batch) * static_cast<float>(samples(micro_batch).size());
+    const std::span<float> gradients = model_->gradients();
+    const std::span<const float> weights = model_->parameters();
+    for (const Range range : statistics_)
+      for (size_t i = range.begin; i < range.end; ++i) gradients[i] += all * weights[i];
+  });
 }
 
 std::span<const float> StageWorker::compute_backward(size_t micro_batch, std::span<float> slope) {

@@ -18,7 +18,7 @@ uint64_t fingerprint_of(std::span<const float> weights) {
 
 }  // namespace
 
-WeightStash::WeightStash(std::span<float> parameters, size_t slots, bool arithmetic)
+WeightStash::WeightStash(std::span<float> parameters, size_t slots, Arithmetic arithmetic)
     : parameters_(parameters), arithmetic_(arithmetic), slots_(slots) {
   for (Kept& kept : slots_) kept.weights = Buffer<float>(parameters.size());
 }
@@ -26,21 +26,22 @@ WeightStash::WeightStash(std::span<float> parameters, size_t slots, bool arithme
 void WeightStash::keep(size_t slot) {
   Kept& kept = slots_.at(slot);
   kept.version = version_;
-  if (!arithmetic_) return;
-  std::copy(parameters_.begin(), parameters_.end(), kept.weights.data());
-  kept.fingerprint = fingerprint_of(parameters_);
+  arithmetic_.copy(parameters_, kept.weights.span());
+  arithmetic_.perform([&] { kept.fingerprint = fingerprint_of(parameters_); });
 }
 
 int64_t WeightStash::missed(size_t slot) const { return version_ - slots_.at(slot).version; }
 
 void WeightStash::swap(Kept& kept) {
-  if (arithmetic_) std::swap_ranges(parameters_.begin(), parameters_.end(), kept.weights.data());
+  arithmetic_.perform(
+      [&] { std::swap_ranges(parameters_.begin(), parameters_.end(), kept.weights.data()); });
 }
 
 WeightStash::Borrowed::Borrowed(WeightStash& stash, size_t slot) : stash_(stash), slot_(slot) {
   Kept& kept = stash_.slots_.at(slot);
   stash_.swap(kept);
-  TUTTI_CHECK(!stash_.arithmetic_ || fingerprint_of(stash_.parameters_) == kept.fingerprint);
+  stash_.arithmetic_.perform(
+      [&] { TUTTI_CHECK(fingerprint_of(stash_.parameters_) == kept.fingerprint); });
 }
 
 WeightStash::Borrowed::~Borrowed() { stash_.swap(stash_.slots_[slot_]); }

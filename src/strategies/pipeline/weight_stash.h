@@ -8,15 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "core/arithmetic.h"
 #include "core/bytes.h"
 
 namespace tutti {
 
 class WeightStash {
  public:
-  // Of `parameters`, for as many micro-batches at once as there are slots. Without arithmetic
-  // nothing is read or written.
-  WeightStash(std::span<float> parameters, size_t slots, bool arithmetic);
+  // Of `parameters`, for as many micro-batches at once as there are slots.
+  WeightStash(std::span<float> parameters, size_t slots, Arithmetic arithmetic);
 
   void updated() { ++version_; }      // the parameters have changed
   void keep(size_t slot);             // at the forward pass
@@ -45,7 +45,7 @@ class WeightStash {
   void swap(Kept& kept);
 
   std::span<float> parameters_;
-  bool arithmetic_;
+  Arithmetic arithmetic_;
   int64_t version_ = 0;
   std::vector<Kept> slots_;
 };

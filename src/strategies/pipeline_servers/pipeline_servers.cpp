@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "models/stage.h"
+#include "strategies/compute.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/pipeline/model_parallel.h"
 #include "strategies/pipeline/stage_costs.h"
@@ -85,8 +86,9 @@ class PipelineServers : public Strategy {
     const Rank me = context.node.endpoint().rank();
     const bool serves = me >= context.plan.workers;
     // Servers only count the samples of a batch.
-    Batches batches(context.data.splits.train, context.task.partition, 1, context.task.seed,
-                    !serves && !context.node.clock().cost_only());
+    Batches batches = serves ? Batches(context.data.splits.train, context.task.partition, 1,
+                                       context.task.seed, false)
+                             : deal_batches(context, 1);
     context.node.membership().end_waits_on_any_loss(true);
     if (serves) {
       StageServer server(context, placement, config);

@@ -23,7 +23,7 @@ StageServer::StageServer(Context& context, const Placement& placement, const Pip
     : context_(context),
       speaker_(placement.rank_of(0, placement.stages.size() - 1, 0)),
       exact_(context.task.deterministic),
-      arithmetic_(!context.node.clock().cost_only()) {
+      arithmetic_(context.arithmetic()) {
   const auto own = static_cast<size_t>(context.node.endpoint().rank() - context.plan.workers);
   const Range stages = stages_on_server(placement, config, own);
   for (size_t stage = stages.begin; stage < stages.end; ++stage)
@@ -112,23 +112,21 @@ std::span<const float> StageServer::sum(Served& served) {
                          static_cast<double>(count * (exact_ ? sizeof(ExactSum) : sizeof(float)))});
   const auto add = [&](auto& gradients) {
     const auto all = gradients.front().span();
-    for (size_t holder = 1; holder < holders && arithmetic_; ++holder) {
-      const auto more = gradients[holder].span();
-      for (size_t i = 0; i < count; ++i) all[i] = all[i] + more[i];
-    }
+    for (size_t holder = 1; holder < holders; ++holder)
+      arithmetic_.add(all, gradients[holder].span());
     return all;
   };
   if (!exact_) return add(served.gradients);
   const std::span<ExactSum> all = add(served.exact_gradients);
-  if (arithmetic_) round_all(all, served.rounded.span());
+  arithmetic_.perform([&] { round_all(all, served.rounded.span()); });
   return served.rounded.span();
 }
 
 void StageServer::update(Served& served, double rate) {
   PhaseScope scope(context_.watch, Phase::kAggregate);
   const std::span<const float> gradient = sum(served);
-  if (arithmetic_) served.optimizer->step(served.parameters.span(), gradient, rate);
-  charge_update(context_, served.layout);
+  update_parameters(context_, served.layout, *served.optimizer, served.parameters.span(), gradient,
+                    rate);
 }
 
 void StageServer::send(Served& served, uint64_t step) {

@@ -45,7 +45,8 @@ class StageServer : public StepTaker {
 
   Context& context_;
   Rank speaker_;  // tells losses and measurements
-  bool exact_, arithmetic_;
+  bool exact_;
+  Arithmetic arithmetic_;
   std::vector<Served> served_;
 };
 

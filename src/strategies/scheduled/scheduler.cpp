@@ -23,16 +23,15 @@ class Scheduler {
   Scheduler(Context& context, const ScheduledConfig& config)
       : context_(context),
         coordinates_(context.model.architecture().parameter_count - 1),
-        arithmetic_(!context.node.clock().cost_only()),
         plan_(context.task, context.data.splits.train.size(), coordinates_,
               static_cast<size_t>(config.parallel)),
         // Where only costs count there are no columns to look at.
-        schedule_(arithmetic_ ? config.schedule : CoordinateOrder::kCyclic, coordinates_,
-                  plan_.parallel(), config.conflict, context.task.seed,
+        order_(context.arithmetic().is_done() ? config.schedule : CoordinateOrder::kCyclic),
+        schedule_(order_, coordinates_, plan_.parallel(), config.conflict, context.task.seed,
                   [this](uint32_t a, uint32_t b) { return correlation(a, b); }),
         picked_(plan_.parallel()),
         progress_(context.task) {
-    if (!arithmetic_ || config.schedule != CoordinateOrder::kPriority) return;
+    if (order_ != CoordinateOrder::kPriority) return;
     columns_.emplace(*context.data.dataset, context.data.splits.train, Range{0, coordinates_});
     if (coordinates_ <= kMostRemembered) known_.assign(coordinates_ * coordinates_, -1.0F);
   }
@@ -103,8 +102,8 @@ class Scheduler {
 
   Context& context_;
   size_t coordinates_;
-  bool arithmetic_;
   RoundPlan plan_;
+  CoordinateOrder order_;
   CoordinateSchedule schedule_;
   std::vector<uint32_t> picked_;
   TrainingProgress progress_;

@@ -49,12 +49,14 @@ CoordinateWorker::CoordinateWorker(Context& context, const ScheduledConfig& conf
     gather_ = make_all_reduce(context.node, &context.watch,
                               rounds_among(context, config.topology, gathered_.size()), kSumDouble);
   }
-  if (!arithmetic()) return;
-  columns_.emplace(*context.data.dataset, context.data.splits.train, own_);
-  residual_.assign(columns_->targets().begin(), columns_->targets().end());
-  first_objective_ = objective();
+  context.arithmetic().perform([&] {
+    columns_.emplace(*context.data.dataset, context.data.splits.train, own_);
+    residual_.assign(columns_->targets().begin(), columns_->targets().end());
+    first_objective_ = objective();
+  });
 }
 
+// It is 0 where only costs count.
 double CoordinateWorker::objective() const {
   double squares = 0;
   for (const double value : residual_) squares += value * value;
@@ -105,27 +107,28 @@ void CoordinateWorker::update_own() {
                                   .memory_bytes = 0,
                                   .passes = deltas_.empty() ? 1.0 : 0.0,
                                   .layers = deltas_.empty() ? 1.0 : 0.0});
-    if (!arithmetic()) {
-      deltas_.push_back(0);
-      continue;
-    }
-    const double before = weights_[j];
-    const double slope = columns_->dot(j, residual_) / static_cast<double>(samples_);
-    const double after = best_weight(before, slope, columns_->mean_square(j), penalty_);
-    const double delta = after - before;
-    deltas_.push_back(delta);
-    if (delta == 0) continue;
-    weights_[j] = after;
-    const auto column = columns_->column(j);
-    for (size_t i = 0; i < samples_; ++i) change_[i] += delta * column[i];
-    change_[samples_] += std::abs(after) - std::abs(before);
-    change_[samples_ + 1] += after * after - before * before;
-    if (!context_.task.deterministic) continue;
-    // Term by term, so that it does not matter who adds which.
-    for (size_t i = 0; i < change_.size(); ++i)
-      rounded_[i] = static_cast<float>(std::exchange(change_[i], 0.0));
-    accumulate(exact_change_, rounded_);
+    deltas_.push_back(context_.arithmetic().value_of<double>([&] { return update_weight(j); }, 0));
   }
+}
+
+// Returns by how much. The change of the fit is added to that of the round.
+double CoordinateWorker::update_weight(uint32_t j) {
+  const double before = weights_[j];
+  const double slope = columns_->dot(j, residual_) / static_cast<double>(samples_);
+  const double after = best_weight(before, slope, columns_->mean_square(j), penalty_);
+  const double delta = after - before;
+  if (delta == 0) return 0;
+  weights_[j] = after;
+  const auto column = columns_->column(j);
+  for (size_t i = 0; i < samples_; ++i) change_[i] += delta * column[i];
+  change_[samples_] += std::abs(after) - std::abs(before);
+  change_[samples_ + 1] += after * after - before * before;
+  if (!context_.task.deterministic) return delta;
+  // Term by term, so that it does not matter who adds which.
+  for (size_t i = 0; i < change_.size(); ++i)
+    rounded_[i] = static_cast<float>(std::exchange(change_[i], 0.0));
+  accumulate(exact_change_, rounded_);
+  return delta;
 }
 
 void CoordinateWorker::sum_changes(uint64_t round) {
@@ -138,18 +141,19 @@ void CoordinateWorker::sum_changes(uint64_t round) {
   }
   PhaseScope scope(context_.watch, Phase::kAggregate);
   context_.node.clock().charge({.flops = 0, .memory_bytes = 24.0 * static_cast<double>(samples_)});
-  if (!arithmetic()) return;
-  if (exact) {
-    round_all(exact_change_, rounded_);
-    std::copy(rounded_.begin(), rounded_.end(), change_.begin());
-  }
-  for (size_t i = 0; i < samples_; ++i) residual_[i] -= change_[i];
-  sizes_ += change_[samples_];
-  squares_ += change_[samples_ + 1];
+  context_.arithmetic().perform([&] {
+    if (exact) {
+      round_all(exact_change_, rounded_);
+      std::copy(rounded_.begin(), rounded_.end(), change_.begin());
+    }
+    for (size_t i = 0; i < samples_; ++i) residual_[i] -= change_[i];
+    sizes_ += change_[samples_];
+    squares_ += change_[samples_ + 1];
+  });
 }
 
 void CoordinateWorker::tell_scheduler(uint64_t round) {
-  std::vector<double> told = {arithmetic() ? objective() : 0, first_objective_};
+  std::vector<double> told = {objective(), first_objective_};
   told.insert(told.end(), deltas_.begin(), deltas_.end());
   PhaseScope scope(context_.watch, Phase::kCommunicate);
   send(context_.node, static_cast<Rank>(context_.members.size()),
@@ -170,7 +174,7 @@ void CoordinateWorker::record() {
     context_.recorder.trained(
         static_cast<size_t>(progress_.samples - context_.recorder.own_samples()));
   context_.recorder.applied({.round = progress_.whole_steps(), .staleness = 0, .age_s = 0});
-  context_.recorder.step(progress_.step_row(now_s, arithmetic() ? objective() : 0, 1));
+  context_.recorder.step(progress_.step_row(now_s, objective(), 1));
 }
 
 // Every worker gets all weights, and with them the parameters of the model.
@@ -182,17 +186,20 @@ Optimality CoordinateWorker::exchange_weights(uint64_t rounds) {
                                   .memory_bytes = 0,
                                   .passes = 1,
                                   .layers = 1});
-    for (size_t j = own_.begin; j < own_.end && arithmetic(); ++j) {
-      gathered_[j] = weights_[j];
-      gathered_[weights_.size() + j] = columns_->dot(j, residual_) / static_cast<double>(samples_);
-    }
+    context_.arithmetic().perform([&] {
+      for (size_t j = own_.begin; j < own_.end; ++j) {
+        gathered_[j] = weights_[j];
+        gathered_[weights_.size() + j] =
+            columns_->dot(j, residual_) / static_cast<double>(samples_);
+      }
+    });
   }
   if (gather_) {
     gather_->start(writable_bytes_of(std::span(gathered_)),
                    Tag(Purpose::kParameters, Tag::wrapped(rounds)));
     gather_->finish();
   }
-  if (!arithmetic()) return {};
+  if (!context_.arithmetic().is_done()) return {};
   const auto weights = std::span<const double>(gathered_).first(weights_.size());
   const std::span<float> parameters = context_.model.parameters();
   for (size_t j = 0; j < weights_.size(); ++j) parameters[j] = static_cast<float>(weights[j]);
@@ -212,7 +219,7 @@ bool CoordinateWorker::measure() {
   recorder.evaluation(progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
   progress_.end_evaluation(context_.task, context_.model.architecture().classification,
                            quality.quality);
-  if (!arithmetic()) return false;
+  if (!context_.arithmetic().is_done()) return false;
   const double share = found.objective > 0 ? found.gap / found.objective : 0;
   recorder.measure("objective", rounds, found.objective);
   recorder.measure("duality_gap", rounds, found.gap);

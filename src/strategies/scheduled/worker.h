@@ -25,6 +25,7 @@ class CoordinateWorker {
  private:
   void receive_picks(uint64_t round);
   void update_own();
+  double update_weight(uint32_t j);
   void sum_changes(uint64_t round);
   void tell_scheduler(uint64_t round);
   double objective() const;
@@ -32,8 +33,6 @@ class CoordinateWorker {
   bool measure();
   Optimality exchange_weights(uint64_t rounds);
   void add_change(double delta, std::span<const double> column, double size_change);
-
-  bool arithmetic() const { return !context_.node.clock().cost_only(); }
 
   Context& context_;
   const ScheduledConfig& config_;

@@ -137,7 +137,8 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     std::vector<float> heads;
     for (const HeadPlace& head : tiers.heads()) {
       ExitHead own(head.values, tiers.classes, start->job.task.seed,
-                   static_cast<uint32_t>(architecture.parameters.size() + 2 * head.number), true);
+                   static_cast<uint32_t>(architecture.parameters.size() + 2 * head.number),
+                   Arithmetic());
       heads.insert(heads.end(), own.parameters().begin(), own.parameters().end());
     }
     Attachment exits = attach_exits(tiers, heads, {0.5, 0.5});

@@ -132,7 +132,7 @@ TEST(Round, TakesTheFirstAnswersAndGivesALostClientToTheNextWorker) {
 }
 
 Aggregation aggregation_of(size_t size) {
-  return {size, 1, true, [](size_t, std::span<const float>) {}};
+  return {size, 1, Arithmetic(), [](size_t, std::span<const float>) {}};
 }
 
 // The sum of 1e30, 1 and -1e30 is 0 in this order, and 1 in another.
@@ -177,7 +177,7 @@ TEST(Aggregation, WeighsClientsAlikeForScaffold) {
     Config config;
     config.algorithm = Algorithm::kScaffold;
     config.weigh_by = by;
-    Aggregation aggregation(2, 2, true, [](size_t, std::span<const float>) {}, {{1, 2}});
+    Aggregation aggregation(2, 2, Arithmetic(), [](size_t, std::span<const float>) {}, {{1, 2}});
     aggregation.begin(2);
     for (const size_t place : {0u, 1u}) {
       const size_t slot = aggregation.take_slot();
@@ -228,7 +228,7 @@ TEST(FedNova, ReachIsThatOfStepsThatAllSeeTheSameGradient) {
 }
 
 TEST(ControlVariates, StayTheMeanOfThoseOfAllClients) {
-  ControlVariates controls(2, true);
+  ControlVariates controls(2, Arithmetic());
   std::vector<float> correction(2);
   const std::vector<float> a{4, 8}, b{2, -2}, c{8, 0};
   controls.update(0, a, 0.25);

@@ -17,7 +17,7 @@ class SetClock : public Clock {
   double load() const override { return 0; }
   double busy_s() const override { return processor_s; }
   bool simulated() const override { return true; }
-  bool cost_only() const override { return false; }
+  Arithmetic arithmetic() const override { return Arithmetic(); }
 
   double now_s = 0, processor_s = 0;
 };

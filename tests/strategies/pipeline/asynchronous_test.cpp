@@ -35,8 +35,9 @@ std::vector<float> reference(const Settings& settings, const std::vector<size_t>
   const Architecture& architecture = resolved.architecture;
   std::vector<float> parameters(architecture.parameter_count), gradients(parameters.size());
   initialise(architecture, job.task.seed, parameters);
-  const auto model = load_models(architecture, 1).whole(architecture, {parameters, gradients},
-                                                        {.seed = job.task.seed, .threads = 1});
+  const auto model =
+      load_models(architecture, 1)
+          .whole(architecture, {parameters, gradients}, {.seed = job.task.seed, .threads = 1});
   struct Stage {
     Range values;
     std::vector<std::vector<float>> versions;
@@ -159,7 +160,7 @@ TEST(AsynchronousPipeline, HasNoBubbleBetweenBatches) {
 
 TEST(WeightStash, GivesBackWhatItKeptAndNoticesIfItDoesNot) {
   std::vector<float> weights = {1, 2, 3};
-  WeightStash stash(weights, 2, true);
+  WeightStash stash(weights, 2, Arithmetic());
   stash.keep(0);
   weights = {4, 5, 6};
   stash.updated();
