@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
@@ -48,13 +49,11 @@ class BucketExchange : public GradientExchange {
     };
     if (context.task.deterministic) {
       exact_ = make(count, kSumExact);
-      if (context.window) {
-        sums_ = values_in<ExactSum>(context.window->of(context.node.endpoint().rank())
-                                        .subspan(exact_offset(count), count * sizeof(ExactSum)));
-      } else {
-        own_sums_ = Buffer<ExactSum>(count);
-        sums_ = own_sums_.span();
-      }
+      const auto memory = context.window ? context.window->of(context.node.endpoint().rank())
+                                               .subspan(exact_offset(count),
+                                                        count * sum_element_bytes(context.task))
+                                         : std::span<std::byte>{};
+      sum_.emplace(context, context.model.gradients(), memory);
       return;
     }
     // In shared memory the whole sum is over before overlapping it would pay.
@@ -96,10 +95,10 @@ class BucketExchange : public GradientExchange {
     started_ = 0;
   }
 
-  std::span<ExactSum> exact_sums() override { return sums_; }
+  GradientSum& exact_sum() override { return *sum_; }
 
   void finish_exact(uint64_t step) override {
-    exact_->start(writable_bytes_of(sums_), Tag(Purpose::kGradient, Tag::wrapped(step)));
+    exact_->start(sum_->bytes(), Tag(Purpose::kGradient, Tag::wrapped(step)));
     exact_->finish();
   }
 
@@ -108,8 +107,7 @@ class BucketExchange : public GradientExchange {
   std::vector<Bucket> buckets_;
   size_t started_ = 0;
   std::unique_ptr<AllReduce> exact_;
-  Buffer<ExactSum> own_sums_;
-  std::span<ExactSum> sums_;
+  std::optional<GradientSum> sum_;
 };
 
 class AllReduceStrategy : public Strategy {
@@ -202,7 +200,7 @@ class AllReduceStrategy : public Strategy {
     if (!in_shared_memory()) return 0;
     const size_t count = input.architecture.parameter_count;
     return BucketExchange::exact_offset(count) +
-           (input.task.deterministic ? count * sizeof(ExactSum) : 0);
+           (input.task.deterministic ? count * sum_element_bytes(input.task) : 0);
   }
 
   // What the fastest worker needs for its larger share. Lanes are computed one at a time, so there
@@ -219,7 +217,7 @@ class AllReduceStrategy : public Strategy {
   std::vector<StepCost> step_costs(const PlanInput& input) const {
     std::vector<StepCost> costs(static_cast<size_t>(input.cluster.workers));
     double extra = 0;
-    const size_t element = input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    const size_t element = sum_element_bytes(input.task);
     const size_t count = input.architecture.parameter_count;
     const TopologyEntry& entry = topology(config_.topology);
     const auto buckets = input.task.deterministic

@@ -65,13 +65,12 @@ LocalWorker::Result LocalWorker::gradient(const Place& place, uint64_t step_numb
 }
 
 LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t step_number,
-                                                std::span<ExactSum> sums) {
+                                                GradientSum& sum) {
   context_.node.clock().begin_step();
   turn_to(place.epoch);
-  const Arithmetic arithmetic = context_.arithmetic();
   const Range lanes = part_of(static_cast<size_t>(context_.task.lanes),
                               static_cast<size_t>(place.parts), static_cast<size_t>(place.part));
-  arithmetic.fill(sums, {});
+  sum.clear();
   Result result;
   result.count = batches_.count(place.step);
   const auto scale = 1.0f / static_cast<float>(result.count);
@@ -80,10 +79,7 @@ LocalWorker::Result LocalWorker::exact_gradient(const Place& place, uint64_t ste
     if (samples.empty()) continue;
     result.loss += compute(samples, step_number, scale, [](Range) {});
     result.samples += static_cast<int64_t>(samples.size());
-    PhaseScope scope(context_.watch, Phase::kAggregate);
-    arithmetic.perform([&] { accumulate(sums, context_.model.gradients()); });
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
+    sum.add();
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   return result;

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "collectives/exact_sum.h"
 #include "data/batches.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/strategy.h"
 #include "strategies/timetable.h"
 
@@ -31,8 +31,8 @@ class LocalWorker {
   // model.gradients() becomes this part's share of the mean gradient of the step: the sum over all
   // parts is that mean. `step_number` decides dropout. Throws DivergedError.
   Result gradient(const Place& place, uint64_t step_number, const Model::Ready& ready);
-  // The same in lanes that do not depend on the number of parts, added up exactly into `sums`.
-  Result exact_gradient(const Place& place, uint64_t step_number, std::span<ExactSum> sums);
+  // The same in lanes that do not depend on the number of parts, added up exactly into `sum`.
+  Result exact_gradient(const Place& place, uint64_t step_number, GradientSum& sum);
 
   // From now on parameters may still be on their way when a gradient is computed.
   void expect(LateParameters* late) { late_ = late; }

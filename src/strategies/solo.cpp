@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "core/bytes.h"
 #include "core/error.h"
 #include "strategies/synchronous.h"
@@ -12,14 +14,16 @@ namespace {
 // Nobody to exchange with: what is ready is final.
 class NoExchange : public GradientExchange {
  public:
-  explicit NoExchange(size_t exact_sums) : sums_(exact_sums) {}
+  explicit NoExchange(Context& context) {
+    if (context.task.deterministic) sum_.emplace(context, context.model.gradients());
+  }
   void ready(uint64_t, Range) override {}
   void finish(uint64_t) override {}
-  std::span<ExactSum> exact_sums() override { return sums_.span(); }
+  GradientSum& exact_sum() override { return *sum_; }
   void finish_exact(uint64_t) override {}
 
  private:
-  Buffer<ExactSum> sums_;
+  std::optional<GradientSum> sum_;
 };
 
 class Solo : public Strategy {
@@ -48,14 +52,14 @@ class Solo : public Strategy {
                                     "= {}; set it to 1, or choose another strategy",
                                     input.cluster.workers));
     plan.equivalence = synchronous_class(input.task);
-    const auto parameters = static_cast<double>(input.architecture.parameter_count);
+    const size_t sum = input.architecture.parameter_count * sum_element_bytes(input.task);
     set_workers(plan, input,
-                {.extra_memory = input.task.deterministic ? parameters * sizeof(ExactSum) : 0});
+                {.extra_memory = input.task.deterministic ? static_cast<double>(sum) : 0});
     return plan;
   }
 
   NodeResult run(Context& context) const override {
-    NoExchange none(context.task.deterministic ? context.model.parameters().size() : 0);
+    NoExchange none(context);
     train_synchronously(context, none);
     return {context.members};
   }

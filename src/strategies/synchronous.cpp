@@ -66,9 +66,8 @@ class Trainer : public StepTaker {
     const Range mine = balance_ ? balance_->part(lanes)
                                 : part_of(lanes, static_cast<size_t>(context_.cluster.workers),
                                           static_cast<size_t>(context_.node.endpoint().rank()));
-    const std::span<ExactSum> sums = exchange_.exact_sums();
-    const Arithmetic arithmetic = context_.arithmetic();
-    arithmetic.fill(sums, {});
+    GradientSum& sum = exchange_.exact_sum();
+    sum.clear();
     double loss = 0;
     size_t count = 0;
     for (size_t lane = mine.begin; lane < mine.end; ++lane) {
@@ -77,18 +76,13 @@ class Trainer : public StepTaker {
       gather(samples, tag_step);
       loss += compute_gradient(context_, batch_, scale, [](Range) {});
       count += samples.size();
-      PhaseScope scope(context_.watch, Phase::kAggregate);
-      arithmetic.perform([&] { accumulate(sums, context_.model.gradients()); });
-      context_.node.clock().charge(
-          {.flops = 0, .memory_bytes = 36.0 * static_cast<double>(sums.size())});
+      sum.add();
     }
     const double seconds = context_.node.clock().now() - began_s;
     exchange_.finish_exact(tag_step);
     if (balance_) balance_->worked(mine.size(), seconds, tag_step);
     PhaseScope scope(context_.watch, Phase::kAggregate);
-    arithmetic.perform([&] { round_all(sums, context_.model.gradients()); });
-    context_.node.clock().charge(
-        {.flops = 0, .memory_bytes = 20.0 * static_cast<double>(sums.size())});
+    sum.values();
     return mean_loss(loss, count);
   }
 

@@ -2,7 +2,7 @@
 // gradient on this worker's share, one exchange, one step, taken by all or by none.
 #pragma once
 
-#include "collectives/exact_sum.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/strategy.h"
 
 namespace tutti {
@@ -15,8 +15,8 @@ class GradientExchange {
   virtual void ready(uint64_t step, Range range) = 0;
   // Blocks until model.gradients() holds the sum over all workers.
   virtual void finish(uint64_t step) = 0;
-  // deterministic = true: the same for the exact sums of this worker's lanes.
-  virtual std::span<ExactSum> exact_sums() = 0;
+  // deterministic = true: the same for the exact sum of this worker's lanes.
+  virtual GradientSum& exact_sum() = 0;
   virtual void finish_exact(uint64_t step) = 0;
 };
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "collectives/exact_sum.h"
 #include "models/sparse_model.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/entry.h"
 #include "strategies/parameter_server/layout.h"
@@ -13,14 +13,14 @@ namespace tutti::parameter_server {
 namespace {
 
 double gradient_bytes(const PlanInput& input) {
-  return input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+  return static_cast<double>(sum_element_bytes(input.task));
 }
 
 // What a worker has beyond its model: the parameters that come in, and what it sums up itself.
 double extra_memory(const PlanInput& input, const Config& config, size_t largest) {
   const auto count = static_cast<double>(input.architecture.parameter_count);
   double bytes = count * sizeof(float);
-  if (input.task.deterministic) bytes += count * sizeof(ExactSum);
+  if (input.task.deterministic) bytes += count * gradient_bytes(input);
   if (config.pull_every > 1) {  // the worker's own steps need memory too
     const Layout all = layout_of(input.architecture, {0, input.architecture.parameter_count});
     bytes += (count + optimizer_cost(input.optimizer, all).values) * sizeof(float);
@@ -33,7 +33,7 @@ double extra_memory(const PlanInput& input, const Config& config, size_t largest
 // Keys go to the shards twice, rows come and gradients go; each batch touches the bias. Every
 // server passes on what it updates: at most once for each push.
 StepCosts row_step_costs(const PlanInput& input, const Config& config) {
-  const double gradient = input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+  const double gradient = gradient_bytes(input);
   const auto width = static_cast<double>(input.architecture.row_width);
   const auto workers = static_cast<double>(input.cluster.workers);
   const auto count = static_cast<double>(shards_of(config));

@@ -5,8 +5,8 @@
 namespace tutti::parameter_server {
 
 GradientPushes::GradientPushes(Context& context, ServerLinks& links,
-                               std::span<const ExactSum> sums)
-    : context_(context), links_(links), sums_(sums) {
+                               std::optional<GradientSum>& sum)
+    : context_(context), links_(links), sum_(sum) {
   for (const Link& link : links)
     pieces_.push_back(pieces_of(context.model.architecture(), link.range()));
 }
@@ -35,8 +35,8 @@ void GradientPushes::send(Link& link, const Request& request, std::span<const fl
   link.request(request);
   const Range range = link.range();
   if (range.empty()) return;
-  link.send_gradients(0, sums_.empty() ? bytes_of(gradients.subspan(range.begin, range.size()))
-                                       : bytes_of(sums_.subspan(range.begin, range.size())));
+  link.send_gradients(
+      0, sum_ ? sum_->bytes(range) : bytes_of(gradients.subspan(range.begin, range.size())));
 }
 
 }  // namespace tutti::parameter_server

@@ -2,19 +2,20 @@
 // as a whole, or left in a window that a server shares; in deterministic runs as exact sums.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "collectives/exact_sum.h"
 #include "core/bytes.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_server/server_links.h"
 
 namespace tutti::parameter_server {
 
 class GradientPushes {
  public:
-  // `sums` are exact sums, which are pushed in the place of gradients; empty: those are.
-  GradientPushes(Context& context, ServerLinks& links, std::span<const ExactSum> sums);
+  // Where there is a sum it is pushed in the place of gradients.
+  GradientPushes(Context& context, ServerLinks& links, std::optional<GradientSum>& sum);
 
   // This range of the model's gradients is final.
   void push_pieces(Range ready);
@@ -26,7 +27,7 @@ class GradientPushes {
  private:
   Context& context_;
   ServerLinks& links_;
-  std::span<const ExactSum> sums_;
+  std::optional<GradientSum>& sum_;
   std::vector<std::vector<Range>> pieces_;  // of each link's range
 };
 

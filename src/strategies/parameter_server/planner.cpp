@@ -7,8 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "collectives/exact_sum.h"
 #include "fabric/capabilities.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/costs.h"
 #include "strategies/parameter_server/layout.h"
@@ -44,7 +44,7 @@ class Estimate {
  public:
   Estimate(const Config& config, const PlanInput& input)
       : config_(config), input_(input), cluster_(input.cluster) {
-    element_ = input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
+    element_ = static_cast<double>(sum_element_bytes(input.task));
     workers_ = static_cast<double>(cluster_.workers);
     pulls_ = 1.0 / static_cast<double>(config.pull_every);
     samples_ = std::ceil(static_cast<double>(input.task.global_batch) / workers_);

@@ -1,16 +1,18 @@
 #include "strategies/parameter_server/row_shard.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 #include "models/sparse_model.h"
+#include "strategies/gradient_sum.h"
 
 namespace tutti::parameter_server {
 
 RowShard::RowShard(Context& context)
     : context_(context),
       arithmetic_(context.arithmetic()),
-      exact_(context.task.deterministic),
+      kind_(sum_kind(context.task)),
       width_(context.model.architecture().row_width),
       optimizer_(context.optimizer),
       table_(make_table()) {}
@@ -24,7 +26,7 @@ RowTable RowShard::make_table() const {
                   });
 }
 
-size_t RowShard::element_bytes() const { return exact_ ? sizeof(ExactSum) : sizeof(float); }
+size_t RowShard::element_bytes() const { return reduction_of(kind_).element_bytes; }
 
 RowShard::Slot& RowShard::slot(size_t index) {
   while (slots_.size() <= index) slots_.emplace_back();
@@ -50,54 +52,43 @@ std::span<const uint64_t> RowShard::keys(size_t index) const {
 }
 
 // Merges two ascending lists; where both have a key, rows are added.
-template <class T>
-void RowShard::add(Sums<T>& sums, Sums<T>& scratch, std::span<const uint64_t> keys,
-                   std::span<const T> rows) {
-  const size_t w = arithmetic_.is_done() ? width() : 0, most = sums.keys.size() + keys.size();
-  scratch.keys.resize(most);
-  scratch.rows.resize(most * w);
+void RowShard::add(std::span<const uint64_t> keys, std::span<const std::byte> rows) {
+  const size_t row = arithmetic_.is_done() ? width() * element_bytes() : 0;
+  const size_t most = sums_.keys.size() + keys.size();
+  more_sums_.keys.resize(most);
+  more_sums_.rows.resize(most * row);
   size_t a = 0, b = 0, n = 0;
-  for (; a < sums.keys.size() || b < keys.size(); ++n) {
-    const bool from_sums = b == keys.size() || (a < sums.keys.size() && sums.keys[a] <= keys[b]);
-    const bool from_keys = a == sums.keys.size() || (b < keys.size() && keys[b] <= sums.keys[a]);
-    scratch.keys[n] = from_sums ? sums.keys[a] : keys[b];
-    const T* const old = from_sums ? sums.rows.data() + a * w : nullptr;
-    const T* const more = from_keys ? rows.data() + b * w : nullptr;
-    T* const to = scratch.rows.data() + n * w;
-    for (size_t c = 0; c < w; ++c) to[c] = !old ? more[c] : !more ? old[c] : old[c] + more[c];
-    a += from_sums;
-    b += from_keys;
+  for (; a < sums_.keys.size() || b < keys.size(); ++n) {
+    const bool old = b == keys.size() || (a < sums_.keys.size() && sums_.keys[a] <= keys[b]);
+    const bool more = a == sums_.keys.size() || (b < keys.size() && keys[b] <= sums_.keys[a]);
+    more_sums_.keys[n] = old ? sums_.keys[a] : keys[b];
+    std::byte* const to = more_sums_.rows.data() + n * row;
+    if (row > 0) std::memcpy(to, old ? sums_.rows.data() + a * row : rows.data() + b * row, row);
+    if (row > 0 && old && more) reduction_of(kind_).combine(to, rows.data() + b * row, width());
+    a += old;
+    b += more;
   }
-  scratch.keys.resize(n);
-  scratch.rows.resize(n * w);
-  std::swap(sums, scratch);
-}
-
-template <class T>
-void RowShard::add_up(Sums<T>& sums, Sums<T>& scratch, std::span<const size_t> slots) {
-  sums.keys.clear();
-  sums.rows.clear();
-  for (const size_t index : slots) {
-    const std::span<const uint64_t> listed = keys(index);
-    add<T>(sums, scratch, listed, values_in<T>(gradients(index, listed.size())));
-  }
+  more_sums_.keys.resize(n);
+  more_sums_.rows.resize(n * row);
+  std::swap(sums_, more_sums_);
 }
 
 RowSum RowShard::sum_of(std::span<const size_t> slots, double factor) {
-  if (exact_) {
-    add_up(exact_sums_, more_exact_sums_, slots);
-    floats_.rows.resize(exact_sums_.rows.size());
-    round_all(exact_sums_.rows, floats_.rows);
-    return {exact_sums_.keys, floats_.rows};
-  }
-  if (slots.size() == 1 && factor == 1) {
+  if (slots.size() == 1 && factor == 1 && kind_ == SumKind::kPlain) {
     const std::span<const uint64_t> touched = keys(slots.front());
     return {touched, values_in<float>(gradients(slots.front(), touched.size()))};
   }
-  add_up(floats_, more_floats_, slots);
-  if (factor != 1)
-    for (float& value : floats_.rows) value *= static_cast<float>(factor);
-  return {floats_.keys, floats_.rows};
+  sums_.keys.clear();
+  sums_.rows.clear();
+  for (const size_t index : slots) {
+    const std::span<const uint64_t> listed = keys(index);
+    add(listed, gradients(index, listed.size()));
+  }
+  Sum sum = Sum::of(kind_, std::span(sums_.rows), arithmetic_);
+  rounded_.resize(kind_ == SumKind::kExact ? sum.size() : 0);
+  if (kind_ == SumKind::kPlain && factor != 1)
+    for (float& value : values_in<float>(sum.bytes())) value *= static_cast<float>(factor);
+  return {sums_.keys, sum.values(rounded_)};
 }
 
 RowSum RowShard::apply(std::span<const size_t> slots, double factor, double rate) {

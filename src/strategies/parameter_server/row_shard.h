@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/exact_sum.h"
+#include "collectives/sum.h"
 #include "core/bytes.h"
 #include "sparse/row_optimizer.h"
 #include "sparse/row_table.h"
@@ -59,16 +59,12 @@ class RowShard {
     Buffer<std::byte> gradients;
     size_t count = 0;
   };
-  template <class T>
-  struct Sums {
+  struct RowSums {
     std::vector<uint64_t> keys;
-    std::vector<T> rows;
+    std::vector<std::byte> rows;
   };
-  template <class T>
-  void add(Sums<T>& sums, Sums<T>& scratch, std::span<const uint64_t> keys,
-           std::span<const T> rows);
-  template <class T>
-  void add_up(Sums<T>& sums, Sums<T>& scratch, std::span<const size_t> slots);
+  // To what sums_ has.
+  void add(std::span<const uint64_t> keys, std::span<const std::byte> rows);
   RowSum sum_of(std::span<const size_t> slots, double factor);
   void read_kept(std::span<const uint64_t> keys, std::span<float> rows) const;
   void step(const RowSum& sum, double rate);
@@ -79,14 +75,14 @@ class RowShard {
 
   Context& context_;
   Arithmetic arithmetic_;
-  bool exact_;
+  SumKind kind_;
   size_t width_;
   RowOptimizer optimizer_;
   RowTable table_;
   std::deque<Slot> slots_;
-  Sums<float> floats_, more_floats_;
-  Sums<ExactSum> exact_sums_, more_exact_sums_;
-  std::vector<float> kept_;  // of the rows that there were then
+  RowSums sums_, more_sums_;
+  std::vector<float> rounded_;  // exact sums
+  std::vector<float> kept_;     // of the rows that there were then
   size_t kept_rows_ = 0;
 };
 

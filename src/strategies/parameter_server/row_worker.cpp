@@ -11,6 +11,7 @@
 #include "sparse/keys.h"
 #include "strategies/compute.h"
 #include "strategies/evaluation.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_server/entry.h"
 
 namespace tutti::parameter_server {
@@ -155,8 +156,7 @@ void RowWorker::add_lane() {
   size_t place = 0;
   for (const uint64_t key : lane_keys_) {
     while (keys_[place] != key) ++place;
-    accumulate(std::span(row_sums_).subspan(place * width_, width_),
-               model_->gradients().subspan(place * width_, width_));
+    row_sum_->add(model_->gradients().subspan(place * width_, width_), place * width_);
   }
 }
 
@@ -170,7 +170,7 @@ LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_
     result.samples = static_cast<int64_t>(samples.size());
   } else {
     // In lanes that do not depend on the number of parts, added up exactly.
-    if (model_) row_sums_.assign(keys_.size() * width_, ExactSum{});
+    row_sum_.emplace(SumKind::kExact, keys_.size() * width_, context_.arithmetic());
     const Range lanes = lanes_of(place);
     for (size_t lane = lanes.begin; lane < lanes.end; ++lane) {
       const auto samples = local_.lane_of(place, lane);
@@ -188,28 +188,24 @@ LocalWorker::Result RowWorker::gradient(const LocalWorker::Place& place, uint64_
 
 void RowWorker::push_rows() {
   PhaseScope scope(context_.watch, Phase::kCommunicate);
-  const bool exact = context_.task.deterministic;
+  const size_t row = width_ * sum_element_bytes(context_.task);
+  std::span<const std::byte> rows;
+  if (model_)
+    rows = row_sum_ ? row_sum_->bytes() : bytes_of(std::span<const float>(model_->gradients()));
   for (size_t server = 0; server < parcels_.size(); ++server) {
     Parcel& parcel = parcels_[server];
     Link& link = links_[server];
     link.finish_sending();
-    parcel.pushed.resize(exact ? 0 : parcel.keys.size() * width_);
-    parcel.pushed_sums.resize(exact ? parcel.keys.size() * width_ : 0);
-    for (size_t i = 0; i < parcel.keys.size() && model_; ++i) {
-      const size_t begin = positions_[server][i] * width_;
-      if (exact)
-        std::copy_n(row_sums_.data() + begin, width_, parcel.pushed_sums.data() + i * width_);
-      else
-        std::copy_n(model_->gradients().data() + begin, width_, parcel.pushed.data() + i * width_);
-    }
+    parcel.pushed.resize(parcel.keys.size() * row);
+    for (size_t i = 0; i < parcel.keys.size() && model_; ++i)
+      std::copy_n(rows.data() + positions_[server][i] * row, row, parcel.pushed.data() + i * row);
     Request request = push_request(link, 0);
     if (&link == &coordinator()) request.occupancy = occupancy_.measure();
     request.keys = static_cast<int32_t>(parcel.keys.size());
     link.request(request);
     link.send_keys(parcel.keys);
     if (parcel.keys.empty()) continue;
-    link.send_gradients(0, exact ? bytes_of(std::span<const ExactSum>(parcel.pushed_sums))
-                                 : bytes_of(std::span<const float>(parcel.pushed)));
+    link.send_gradients(0, parcel.pushed);
   }
   charge_rows(2);
 }

@@ -6,6 +6,7 @@
 // as for dense models, in every consistency model.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/sparse_model.h"
@@ -22,8 +23,7 @@ class RowWorker : public Worker {
   struct Parcel {
     std::vector<uint64_t> keys;
     std::vector<float> pulled;
-    std::vector<float> pushed;
-    std::vector<ExactSum> pushed_sums;
+    std::vector<std::byte> pushed;
   };
   void commit() override {}
   void compute(const Hand& hand) override;
@@ -52,7 +52,7 @@ class RowWorker : public Worker {
   SparseModel* model_;  // nullptr when only costs count
   Batch batch_;
   std::vector<uint64_t> keys_, lane_keys_;
-  std::vector<ExactSum> row_sums_;                // task.deterministic; of keys_
+  std::optional<Sum> row_sum_;                    // task.deterministic; of keys_
   std::vector<std::vector<uint32_t>> positions_;  // in keys_, of each parcel
   std::vector<Parcel> parcels_;
 };

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "strategies/compute.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/parameter_server/shared_memory.h"
 
@@ -30,16 +31,16 @@ Shard::Shard(Context& context, Range range)
     : context_(context),
       range_(range),
       layout_(layout_of(context.model.architecture(), range)),
-      exact_(context.task.deterministic),
+      kind_(sum_kind(context.task)),
       values_(place_of(context, range, own_values_)),
       rows_(context.model.architecture().row_width > 0 ? std::make_unique<RowShard>(context)
                                                        : nullptr),
-      gradient_(exact_ ? range.size() : 0),
+      gradient_(exact() ? range.size() : 0),
       kept_(range.size()) {
   if (!rows_) context.model.initial_values(range, values_);
   // Elements do not influence one another, unless tensors or the norm of the whole count.
   const OptimizerConfig& optimizer = context.optimizer;
-  const bool whole = exact_ || needs_tensors(optimizer) || optimizer.clip_norm > 0;
+  const bool whole = exact() || needs_tensors(optimizer) || optimizer.clip_norm > 0;
   const size_t size = range.size(), step = whole ? std::max<size_t>(1, size) : kBlock;
   for (size_t begin = 0; begin < std::max<size_t>(1, size); begin += step) {
     const Range block{begin, std::min(size, begin + step)};
@@ -62,7 +63,7 @@ size_t Shard::take_slot() {
 }
 
 size_t Shard::lend_slot(std::span<float> gradient) {
-  TUTTI_CHECK(gradient.size() == range_.size() && !exact_);
+  TUTTI_CHECK(gradient.size() == range_.size() && !exact());
   if (free_lent_.empty()) {
     free_lent_.push_back(slots_.size());
     slots_.emplace_back().lent = true;
@@ -90,19 +91,19 @@ std::span<const float> Shard::apply(std::span<const size_t> slots, double factor
   TUTTI_CHECK(!slots.empty() && !rows_);
   PhaseScope scope(context_.watch, Phase::kAggregate);
   context_.arithmetic().perform([&] {
-    if (exact_) sum_exactly(slots);
+    if (exact()) sum_exactly(slots);
     for (const Block& block : blocks_)
       step(block,
-           exact_ ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range),
+           exact() ? gradient_.span() : sum_floats(slots, static_cast<float>(factor), block.range),
            rate);
   });
-  if (slots.size() > 1 || exact_ || factor != 1)
+  if (slots.size() > 1 || exact() || factor != 1)
     context_.node.clock().charge(
         {.flops = 0,
          .memory_bytes = static_cast<double>(slots.size() + 1) *
                          static_cast<double>(range_.size() * element_bytes())});
   charge_update(context_, layout_);
-  if (exact_) return gradient_.span();
+  if (exact()) return gradient_.span();
   if (slots_[slots.front()].lent) return {};
   return values_in<float>(slot(slots.front()));
 }
@@ -146,12 +147,10 @@ std::span<const float> Shard::sum_floats(std::span<const size_t> slots, float fa
 }
 
 void Shard::sum_exactly(std::span<const size_t> slots) {
-  const std::span<ExactSum> sum = values_in<ExactSum>(slot(slots.front()));
-  for (const size_t other : slots.subspan(1)) {
-    const std::span<const ExactSum> more = values_in<ExactSum>(slot(other));
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + more[i];
-  }
-  round_all(sum, gradient_.span());
+  Sum sum = Sum::of(kind_, slot(slots.front()), context_.arithmetic());
+  for (const size_t other : slots.subspan(1))
+    sum.add(Sum::of(kind_, slot(other), context_.arithmetic()));
+  sum.values(gradient_.span());
 }
 
 std::vector<std::span<float>> Shard::state() {

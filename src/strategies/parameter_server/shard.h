@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/exact_sum.h"
+#include "collectives/sum.h"
 #include "core/bytes.h"
 #include "strategies/parameter_server/row_shard.h"
 #include "strategies/strategy.h"
@@ -18,7 +18,7 @@ class Shard {
   Shard(Context& context, Range range);
 
   Range range() const { return range_; }
-  size_t element_bytes() const { return exact_ ? sizeof(ExactSum) : sizeof(float); }
+  size_t element_bytes() const { return reduction_of(kind_).element_bytes; }  // of a gradient
   std::span<const float> values() const { return values_; }
   // Of a sparse model, whose range is empty: the rows, by key. Otherwise nullptr.
   RowShard* rows() { return rows_.get(); }
@@ -64,6 +64,7 @@ class Shard {
     Range range;  // within the shard
     std::unique_ptr<Optimizer> optimizer;
   };
+  bool exact() const { return kind_ == SumKind::kExact; }
   void step(const Block& block, std::span<const float> gradient, double rate);
   // The sum over a block: in the first slot, or in a buffer if that one is lent.
   std::span<const float> sum_floats(std::span<const size_t> slots, float factor, Range block);
@@ -72,7 +73,7 @@ class Shard {
   Context& context_;
   Range range_;
   Layout layout_;
-  bool exact_;
+  SumKind kind_;
   Buffer<float> own_values_;  // unless they lie in the window
   std::span<float> values_;
   std::unique_ptr<RowShard> rows_;

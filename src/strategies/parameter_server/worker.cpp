@@ -21,10 +21,11 @@ Worker::Worker(Context& context, const Config& config)
       occupancy_(context.node.clock(), context.watch, config),
       rows_(context),
       incoming_(context.model.parameters().size()),
-      sums_(context.task.deterministic ? incoming_.size() : 0),
       links_(context, config, incoming_.span(), rows_, [this](Link& link) { repeat(link); }),
-      pushes_(context, links_, sums_.span()),
-      late_(context, links_, accrued_, [this] { ask(Request::kAhead); }) {}
+      pushes_(context, links_, sum_),
+      late_(context, links_, accrued_, [this] { ask(Request::kAhead); }) {
+  if (context.task.deterministic) sum_.emplace(context, context.model.gradients());
+}
 
 void Worker::run() {
   try {
@@ -205,7 +206,7 @@ void Worker::compute_and_push(const Hand& hand) {
   };
   LocalWorker::Result result;
   if (exact) {
-    result = local_.exact_gradient(place, number_of(hand), sums_.span());
+    result = local_.exact_gradient(place, number_of(hand), *sum_);
     late_.await({0, incoming_.size()});  // it may have had no sample
     for (Link& link : links_) begin(link, 0);
   } else {
@@ -252,9 +253,8 @@ void Worker::repeat(Link& link) {
   links_.finish_sending();
   for (Link& other : links_) other.secure_gradients();
   const LocalWorker::Result result =
-      context_.task.deterministic
-          ? local_.exact_gradient(place_of(hand), number_of(hand), sums_.span())
-          : local_.gradient(place_of(hand), number_of(hand), [](Range) {});
+      context_.task.deterministic ? local_.exact_gradient(place_of(hand), number_of(hand), *sum_)
+                                  : local_.gradient(place_of(hand), number_of(hand), [](Range) {});
   Request request = push_request(link, finishes_ ? Request::kFinal : 0u);
   request.hand = hand;
   request.steps = hand.steps;

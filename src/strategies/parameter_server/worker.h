@@ -5,6 +5,9 @@
 // lost worker left incomplete can be completed.
 #pragma once
 
+#include <optional>
+
+#include "strategies/gradient_sum.h"
 #include "strategies/local_worker.h"
 #include "strategies/parameter_server/accrued_gradients.h"
 #include "strategies/parameter_server/config.h"
@@ -71,7 +74,7 @@ class Worker {
 
   // Links send from these and receive into them, so they go after the links.
   Buffer<float> incoming_;
-  Buffer<ExactSum> sums_;  // task.deterministic
+  std::optional<GradientSum> sum_;  // task.deterministic
 
  protected:
   ServerLinks links_;

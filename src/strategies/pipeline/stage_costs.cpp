@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/exact_sum.h"
 #include "collectives/topology.h"
 #include "fabric/capabilities.h"
 #include "models/stage.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/pipeline/shard_costs.h"
 
@@ -86,9 +86,7 @@ double shared_bandwidth(const ClusterConfig& cluster, size_t senders) {
          static_cast<double>(std::min(static_cast<size_t>(cluster.nodes_per_host), senders));
 }
 
-size_t element_bytes(const PlanInput& input) {
-  return input.task.deterministic ? sizeof(ExactSum) : sizeof(float);
-}
+size_t element_bytes(const PlanInput& input) { return sum_element_bytes(input.task); }
 
 double micro_batch_samples(const PlanInput& input, size_t micro_batches) {
   return std::ceil(static_cast<double>(input.task.global_batch) /

@@ -18,9 +18,9 @@ class OwnUpdate : public StageUpdate {
         optimizer_(make_optimizer(context.optimizer, layout_)) {
     const Group holders = placement.holders(stage, shard, context.node.endpoint().rank());
     if (holders.size() > 1)
-      sum_ = make_all_reduce(context.node, &context.watch, topology(config.topology).rounds,
-                             holders, model.parameters().size(),
-                             context.task.deterministic ? kSumExact : kSumFloat);
+      sum_ =
+          make_all_reduce(context.node, &context.watch, topology(config.topology).rounds, holders,
+                          model.parameters().size(), reduction_of(sum_kind(context.task)));
   }
 
   void share(GradientSum& gradient, uint64_t step) override {

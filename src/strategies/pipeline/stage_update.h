@@ -4,7 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "strategies/pipeline/gradient_sum.h"
+#include "models/stage.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/pipeline/placement.h"
 
 namespace tutti {

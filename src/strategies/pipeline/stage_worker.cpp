@@ -38,7 +38,7 @@ StageWorker::StageWorker(Context& context, const Placement& placement, const Pip
       in_flight_(most_in_flight(schedule_tasks(placement.schedule, placement.shape(replica), node),
                                 stage)),
       statistics_(model_->architecture().statistics()),
-      gradient_(context, *model_),
+      gradient_(context, model_->gradients()),
       update_(make_update(context, placement, config, stage, shard, *model_)),
       batches_(std::max(kPair, in_flight_)),
       inputs_(batches_.size()),

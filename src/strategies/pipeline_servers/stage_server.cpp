@@ -9,21 +9,16 @@
 #include "models/stage.h"
 #include "strategies/compute.h"
 #include "strategies/evaluation.h"
+#include "strategies/gradient_sum.h"
 #include "strategies/parameter_layout.h"
 #include "strategies/pipeline/trainer.h"
 
 namespace tutti {
 
-std::span<std::byte> StageServer::Served::gradient(size_t holder) {
-  return exact_gradients.empty() ? writable_bytes_of(gradients[holder].span())
-                                 : writable_bytes_of(exact_gradients[holder].span());
-}
-
 StageServer::StageServer(Context& context, const Placement& placement, const PipelineConfig& config)
     : context_(context),
       speaker_(placement.rank_of(0, placement.stages.size() - 1, 0)),
-      exact_(context.task.deterministic),
-      arithmetic_(context.arithmetic()) {
+      exact_(sum_kind(context.task) == SumKind::kExact) {
   const auto own = static_cast<size_t>(context.node.endpoint().rank() - context.plan.workers);
   const Range stages = stages_on_server(placement, config, own);
   for (size_t stage = stages.begin; stage < stages.end; ++stage)
@@ -43,12 +38,8 @@ StageServer::Served StageServer::serve(const Architecture& whole, const Placemen
   context_.model.initial_values({part.place.value, part.place.value + count},
                                 served.parameters.span());
   if (exact_) served.rounded = Buffer<float>(count);
-  for (size_t holder = 0; holder < served.holders.size(); ++holder) {
-    if (exact_)
-      served.exact_gradients.emplace_back(count);
-    else
-      served.gradients.emplace_back(count);
-  }
+  for (size_t holder = 0; holder < served.holders.size(); ++holder)
+    served.gradients.emplace_back(sum_kind(context_.task), count, context_.arithmetic());
   served.arriving.resize(served.holders.size());
   served.leaving.resize(served.holders.size());
   return served;
@@ -81,7 +72,7 @@ void StageServer::expect(Served& served, uint64_t step) {
   for (size_t i = 0; i < served.holders.size(); ++i)
     served.arriving[i] = context_.node.endpoint().receive(
         served.holders[i], Tag(Purpose::kGradient, Tag::wrapped(step), served.stage),
-        served.gradient(i));
+        served.gradients[i].landing());
 }
 
 void StageServer::await(Served& served) {
@@ -90,7 +81,7 @@ void StageServer::await(Served& served) {
     const Rank holder = served.holders[i];
     try {
       const size_t bytes = finish(context_.node, served.arriving[i]);
-      const size_t all = served.gradient(i).size();
+      const size_t all = served.gradients[i].bytes().size();
       if (bytes != all)
         throw FabricError(FabricError::Kind::kProtocol, holder,
                           fmt::format("{} bytes came instead of {}", bytes, all));
@@ -109,17 +100,10 @@ std::span<const float> StageServer::sum(Served& served) {
     context_.node.clock().charge(
         {.flops = 0,
          .memory_bytes = static_cast<double>(holders + 1) *
-                         static_cast<double>(count * (exact_ ? sizeof(ExactSum) : sizeof(float)))});
-  const auto add = [&](auto& gradients) {
-    const auto all = gradients.front().span();
-    for (size_t holder = 1; holder < holders; ++holder)
-      arithmetic_.add(all, gradients[holder].span());
-    return all;
-  };
-  if (!exact_) return add(served.gradients);
-  const std::span<ExactSum> all = add(served.exact_gradients);
-  arithmetic_.perform([&] { round_all(all, served.rounded.span()); });
-  return served.rounded.span();
+                         static_cast<double>(count * sum_element_bytes(context_.task))});
+  Sum& all = served.gradients.front();
+  for (size_t holder = 1; holder < holders; ++holder) all.add(served.gradients[holder]);
+  return all.values(served.rounded.span());
 }
 
 void StageServer::update(Served& served, double rate) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/exact_sum.h"
+#include "collectives/sum.h"
 #include "core/bytes.h"
 #include "strategies/pipeline/placement.h"
 #include "strategies/step_loop.h"
@@ -28,11 +28,8 @@ class StageServer : public StepTaker {
     Layout layout{0};
     std::unique_ptr<Optimizer> optimizer;
     Buffer<float> parameters, rounded;
-    std::vector<Buffer<float>> gradients;           // by holder
-    std::vector<Buffer<ExactSum>> exact_gradients;  // by holder, with task.deterministic
-    std::vector<Handle> arriving, leaving;          // last: cancelled first
-
-    std::span<std::byte> gradient(size_t holder);
+    std::vector<Sum> gradients;             // by holder
+    std::vector<Handle> arriving, leaving;  // last: cancelled first
   };
   Served serve(const Architecture& whole, const Placement& placement, size_t stage);
   double hear_loss(uint64_t step);
@@ -46,7 +43,6 @@ class StageServer : public StepTaker {
   Context& context_;
   Rank speaker_;  // tells losses and measurements
   bool exact_;
-  Arithmetic arithmetic_;
   std::vector<Served> served_;
 };
 
