@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/schema.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 
@@ -48,7 +49,7 @@ Words train_command(const TemporaryFolder& folder, const std::string& run,
 
 nlohmann::json record_in(const std::string& output) {
   nlohmann::json record = nlohmann::json::parse(output, nullptr, false);
-  if (!record.is_object() || record.value("status", "") != "done")
+  if (!record.is_object() || !ended_well(record.value("status", "")))
     throw Error("a run that was to be measured did not end well: " + output.substr(0, 500));
   return record;
 }

@@ -113,9 +113,22 @@ Samples run_own(const std::string& name, int processes, const std::atomic<bool>&
   return slowest;
 }
 
+struct Implementation {
+  std::string name;
+  std::string peer;  // empty: our own
+  bool by_mpirun = false;
+};
+// In this order: what is compared most closely runs one right after the other.
+const std::vector<Implementation> kImplementations = {{"direct", ""},
+                                                      {"shared loop", "shared_loop"},
+                                                      {"openmpi", "openmpi_allreduce", true},
+                                                      {"ring", ""},
+                                                      {"butterfly", ""},
+                                                      {"gloo", "gloo_allreduce"}};
+
 // Runs a peer once per number of repetitions that the sizes share.
-Samples run_peer(const std::string& name, int processes, const std::atomic<bool>& stop) {
-  const std::string program = program_folder() + "/peer_" + name;
+Samples run_peer(const Implementation& peer, int processes, const std::atomic<bool>& stop) {
+  const std::string program = program_folder() + "/peer_" + peer.peer;
   Samples samples;
   if (!std::filesystem::exists(program)) return samples;
   std::map<int, std::string> sizes;
@@ -127,7 +140,7 @@ Samples run_peer(const std::string& name, int processes, const std::atomic<bool>
     Words command = {program,  "--processes",          std::to_string(processes),
                      "--reps", std::to_string(repeat), "--bytes",
                      list};
-    if (name == "openmpi_allreduce") {
+    if (peer.by_mpirun) {
       Words launcher = {"mpirun", "--allow-run-as-root", "--oversubscribe"};
       if (static_cast<unsigned>(processes) > std::thread::hardware_concurrency())
         launcher.insert(launcher.end(), {"--mca", "mpi_yield_when_idle", "1"});
@@ -158,18 +171,6 @@ Medians launch_own(const std::string& name, int processes, const std::atomic<boo
     if (entry.at("impl") == name) result[entry.at("bytes")] = entry.at("median_us");
   return result;
 }
-
-struct Implementation {
-  std::string name;
-  std::string peer;  // empty: our own
-};
-// In this order: what is compared most closely runs one right after the other.
-const std::vector<Implementation> kImplementations = {{"direct", ""},
-                                                      {"shared loop", "shared_loop"},
-                                                      {"openmpi", "openmpi_allreduce"},
-                                                      {"ring", ""},
-                                                      {"butterfly", ""},
-                                                      {"gloo", "gloo_allreduce"}};
 
 using Launches = std::map<std::string, Samples>;  // name -> bytes -> the median of each launch
 
@@ -225,11 +226,10 @@ json bench_allreduce(const BenchOptions& options, const std::atomic<bool>& stop)
                                options.rounds));
       for (const Implementation& implementation : kImplementations) {
         if (!wanted(options, implementation.name)) continue;
-        const Medians medians = !implementation.peer.empty()
-                                    ? medians_of(run_peer(implementation.peer, processes, stop))
-                                : only_launch
-                                    ? medians_of(run_own(implementation.name, processes, stop))
-                                    : launch_own(implementation.name, processes, stop);
+        const Medians medians =
+            !implementation.peer.empty() ? medians_of(run_peer(implementation, processes, stop))
+            : only_launch                ? medians_of(run_own(implementation.name, processes, stop))
+                                         : launch_own(implementation.name, processes, stop);
         for (const auto& [bytes, value] : medians) all[implementation.name][bytes].push_back(value);
       }
     }

@@ -38,6 +38,7 @@ using process::NamespacedNetwork;
 const std::vector<std::string> kTopologies = {"ring", "butterfly", "tree", "all_to_all"};
 constexpr double kMatters = 0.1;  // a measured difference above this must be predicted
 constexpr int kPings = 50;
+constexpr std::string_view kUnshaped = "ring";  // what is run where nothing holds nodes back
 // Short cases are what this machine's other work disturbs most, and cheap to repeat: every case
 // gets this long per round, within limits.
 constexpr double kRound_s = 0.5;
@@ -251,7 +252,7 @@ std::vector<NetworkCase> make_cases(const Grid& grid, int nodes) {
 double unshaped_rate(const NamespacedNetwork& network, int nodes, const std::atomic<bool>& stop) {
   Grid grid{{nodes}, {0}, {8}};
   std::vector<NetworkCase> cases = make_cases(grid, nodes);
-  std::erase_if(cases, [](const NetworkCase& c) { return c.topology != "ring"; });
+  std::erase_if(cases, [](const NetworkCase& c) { return c.topology != kUnshaped; });
   cases[0].repetitions = 5;
   network.shape(0);
   const auto results = run_on_hosts(network, nodes, cases, stop);

@@ -103,7 +103,8 @@ void print_check(const Resolved& resolved) {
   fmt::print("model     {}: {} parameters, {:.3g} FLOP per step\n", job.task.model.kind(),
              resolved.architecture.parameter_count, flops_of(resolved));
   fmt::print("strategy  {}: {}, {} parallel, {}, {}, {}\n", job.strategy_kind, taxonomy.structure,
-             taxonomy.parallelism, taxonomy.optimisation, taxonomy.timing, taxonomy.pattern);
+             taxonomy.parallelism, taxonomy.optimisation, word_of(taxonomy.timing),
+             taxonomy.pattern);
   fmt::print("cluster   {}, {} workers\n", word_of(job.cluster.fabric), job.cluster.workers);
   for (const std::string& line : plan.reasons) fmt::print("plan      {}\n", line);
   // A process also holds the program itself; and it sends large messages in pieces.

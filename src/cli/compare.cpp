@@ -15,6 +15,7 @@
 #include "core/printable.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/run_status.h"
 #include "testbed/report.h"
 #include "testbed/table.h"
 
@@ -25,7 +26,7 @@ namespace {
 std::string failures(const Comparison& result) {
   std::string text;
   for (const ComparedStrategy& row : result.strategies)
-    if (row.status != "done")
+    if (!ended_well(row.status))
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.name, row.status);
   return text.empty() ? "" : fmt::format("not all ended well: {}\n", text);
 }

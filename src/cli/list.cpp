@@ -70,12 +70,13 @@ void print_records(bool as_json) {
 }
 
 // What a strategy can be, by its settings: what its variants are, its defaults first.
-std::vector<std::string> places_of(const StrategyEntry& entry, std::string_view Taxonomy::*word) {
-  std::vector<std::string> places = {std::string(entry.make()->taxonomy().*word)};
+std::vector<std::string> places_of(const StrategyEntry& entry,
+                                   std::string_view (*word)(const Taxonomy&)) {
+  std::vector<std::string> places = {std::string(word(entry.make()->taxonomy()))};
   for (const Variant& variant : entry.variants()) {
     std::vector<std::string> settings = {"strategy.kind=" + std::string(entry.name)};
     for (const std::string& setting : variant.settings) settings.push_back("strategy." + setting);
-    const std::string place(load_job("", settings).strategy->taxonomy().*word);
+    const std::string place(word(load_job("", settings).strategy->taxonomy()));
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
   return places;
@@ -141,39 +142,67 @@ void print_tasks(bool as_json) {
   if (as_json) std::cout << list.dump() << "\n";
 }
 
+enum class Listed {
+  kStrategies,
+  kTopologies,
+  kOptimizers,
+  kModels,
+  kData,
+  kFabrics,
+  kTasks,
+  kSettings,
+  kRecords
+};
+constexpr auto words(Listed) {
+  return WordList<9>{"strategies", "topologies", "optimizers", "models", "data",
+                     "fabrics",    "tasks",      "settings",   "records"};
+}
+
+[[noreturn]] void refuse_kind(const std::string& kind) {
+  constexpr auto kKnown = words(Listed{});
+  const std::string suggestion = nearest(kind, {kKnown.begin(), kKnown.end()});
+  throw ConfigError("KIND",
+                    fmt::format("there is no list of '{}'{}; there are {} and {}", kind,
+                                suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?",
+                                fmt::join(kKnown.begin(), kKnown.end() - 1, ", "), kKnown.back()));
+}
+
 }  // namespace
 
 int run_list(const std::string& kind, const CommonOptions& options) {
-  if (kind == "strategies")
-    print_strategies(options.json);
-  else if (kind == "topologies")
-    print(rows_of(topology_catalog()), options.json);
-  else if (kind == "optimizers")
-    print(rows_of(optimizer_catalog()), options.json);
-  else if (kind == "models")
-    print(rows_of(model_catalog()), options.json);
-  else if (kind == "data")
-    print(rows_of(data_catalog()), options.json);
-  else if (kind == "fabrics")
-    print({{"process", "processes of this machine, by UCX and shared memory; time is measured"},
-           {"virtual", "a simulated cluster in this process; time is virtual, results replay"}},
-          options.json);
-  else if (kind == "tasks")
-    print_tasks(options.json);
-  else if (kind == "settings")
-    print_settings(options.json);
-  else if (kind == "records")
-    print_records(options.json);
-  else {
-    const std::vector<std::string_view> known = {"strategies", "topologies", "optimizers",
-                                                 "models",     "data",       "fabrics",
-                                                 "tasks",      "settings",   "records"};
-    const std::string suggestion = nearest(kind, known);
-    throw ConfigError("KIND",
-                      fmt::format("there is no list of '{}'{}; there are {}", kind,
-                                  suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?",
-                                  "strategies, topologies, optimizers, models, data, "
-                                  "fabrics, tasks, settings and records"));
+  constexpr auto kKnown = words(Listed{});
+  const auto found = std::find(kKnown.begin(), kKnown.end(), kind);
+  if (found == kKnown.end()) refuse_kind(kind);
+  switch (static_cast<Listed>(found - kKnown.begin())) {
+    case Listed::kStrategies:
+      print_strategies(options.json);
+      break;
+    case Listed::kTopologies:
+      print(rows_of(topology_catalog()), options.json);
+      break;
+    case Listed::kOptimizers:
+      print(rows_of(optimizer_catalog()), options.json);
+      break;
+    case Listed::kModels:
+      print(rows_of(model_catalog()), options.json);
+      break;
+    case Listed::kData:
+      print(rows_of(data_catalog()), options.json);
+      break;
+    case Listed::kFabrics:
+      print({{"process", "processes of this machine, by UCX and shared memory; time is measured"},
+             {"virtual", "a simulated cluster in this process; time is virtual, results replay"}},
+            options.json);
+      break;
+    case Listed::kTasks:
+      print_tasks(options.json);
+      break;
+    case Listed::kSettings:
+      print_settings(options.json);
+      break;
+    case Listed::kRecords:
+      print_records(options.json);
+      break;
   }
   return 0;
 }

@@ -320,7 +320,9 @@ Command add_bench(CLI::App& app) {
 // pressed Ctrl-C: the one at the terminal that it runs in the foreground of.
 bool announces_stop(const CLI::App& command) {
   const CLI::Option* const progress = command.get_option_no_throw("--progress");
-  if (progress && progress->count() > 0 && progress->as<std::string>() == "json") return false;
+  if (progress && progress->count() > 0 &&
+      value_of(progress->as<std::string>(), ProgressStyle::kNone) == ProgressStyle::kJson)
+    return false;
   const CLI::Option* const quiet = command.get_option_no_throw("--quiet");
   return !quiet || quiet->count() == 0 || tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
@@ -355,9 +357,9 @@ int run_program(int argc, char** argv) {
   app.footer(kExitCodes);
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
-  const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
-                               add_predict(app), add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app),
+  const std::array commands = {add_train(app),    add_compare(app), add_check(app),  add_join(app),
+                               add_predict(app),  add_show(app),    add_report(app), add_list(app),
+                               add_doctor(app),   add_advise(app),  add_survey(app), add_bench(app),
                                add_footprint(app)};
   try {
     app.parse(argc, argv);

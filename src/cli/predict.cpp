@@ -201,7 +201,7 @@ Predictions answer_all(Answerer& answerer, const Architecture& architecture,
 // What a run has left is not overwritten by what is predicted from it, nor are the samples.
 void check_output(const PredictOptions& options) {
   namespace fs = std::filesystem;
-  if (options.output.empty() || options.output == "-") return;
+  if (options.output.empty() || options.output == kStandardOutput) return;
   std::error_code failed;  // what is not there yet is nobody's file
   const fs::path output = fs::weakly_canonical(options.output, failed);
   const fs::path run = fs::weakly_canonical(options.run, failed);

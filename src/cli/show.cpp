@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/units.h"
+#include "jobs/run_status.h"
 #include "testbed/run_files.h"
 
 namespace tutti {
@@ -48,7 +49,7 @@ void print_row(const RecordedRun& run, size_t name_width) {
       cell(quality.best, "{:.4f}"), quality.reached ? seconds_cell(run.time.to_target_s) : missed,
       seconds_cell(run.time.total_s),
       run.bytes_sent ? human_quantity(static_cast<double>(*run.bytes_sent), Unit::kBytes) : "-",
-      run.status == "done" ? "" : "  " + printable(run.status));
+      ended_well(run.status) ? "" : "  " + printable(run.status));
 }
 
 }  // namespace

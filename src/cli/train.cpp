@@ -12,11 +12,10 @@
 namespace tutti {
 namespace {
 
-ProgressStyle style_of(const TrainOptions& options) {
+ProgressStyle style_of(const TrainOptions& options, ProgressStyle asked) {
   if (options.quiet) return ProgressStyle::kNone;
-  if (options.progress == "json") return ProgressStyle::kJson;
-  const bool live = options.progress.empty() ? isatty(STDERR_FILENO) : options.progress == "live";
-  return live ? ProgressStyle::kLive : ProgressStyle::kLines;
+  if (asked != ProgressStyle::kNone) return asked;
+  return isatty(STDERR_FILENO) ? ProgressStyle::kLive : ProgressStyle::kLines;
 }
 
 // A node that ended by an error of its own is no loss: who missed it has nothing to add.
@@ -28,19 +27,20 @@ bool missed_one_that_failed(const NodeOutcome& outcome, const RunRecord& record)
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
-  Job job = job_of(options, options.progress == "json" ? Notes::kKept : Notes::kTold);
+  const auto asked = value_of(options.progress, ProgressStyle::kNone);
+  Job job = job_of(options, asked == ProgressStyle::kJson ? Notes::kKept : Notes::kTold);
   const LaunchOptions launch_options{
-      .out = options.out, .keep_files = true, .progress = style_of(options)};
+      .out = options.out, .keep_files = true, .progress = style_of(options, asked)};
   const RunRecord record = launch(job, launch_options, stop);
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";
   else
     std::cout << printable(summary(record, job));
   if (record.exit_code != 0) {
-    tell(fmt::format("tutti: {}: {}\n", record.status, printable(record.error)));
+    tell(fmt::format("tutti: {}: {}\n", word_of(record.status), printable(record.error)));
     for (const NodeOutcome& outcome : record.outcomes)
       if (!outcome.error.empty() && outcome.error != record.error &&
-          outcome.error != record.status && !missed_one_that_failed(outcome, record))
+          outcome.error != word_of(record.status) && !missed_one_that_failed(outcome, record))
         tell(fmt::format("tutti:   {}\n", printable(outcome.error)));
   }
   return record.exit_code;

@@ -24,7 +24,7 @@ Course course_of(const Plan& plan) {
           .samples = plan.samples,
           .steps_before = plan.resumed.steps,
           .samples_before = plan.resumed.samples,
-          .in_step = plan.taxonomy.timing == "synchronous"};
+          .in_step = plan.taxonomy.timing == Timing::kSynchronous};
 }
 
 Diary::Diary(const Stage& stage, Keeping keeping, bool continues)

@@ -19,6 +19,8 @@ std::optional<uint64_t> read_number(const std::string& path) {
   return std::nullopt;
 }
 
+constexpr std::string_view kMemory = "dram";  // the name of a memory's counter
+
 std::string read_word(const std::string& path) {
   std::ifstream file(path);
   std::string word;
@@ -50,7 +52,7 @@ EnergyCounters::EnergyCounters(const std::string& root) {
     const std::string directory = entry.path().string();
     if (!entry.path().filename().string().starts_with("intel-rapl:")) continue;
     const std::string name = read_word(directory + "/name");
-    if (!name.starts_with("package") && name != "dram") continue;
+    if (!name.starts_with("package") && name != kMemory) continue;
     const auto value = read_number(directory + "/energy_uj");
     const auto range = read_number(directory + "/max_energy_range_uj");
     if (value && range) counters_.push_back({directory + "/energy_uj", name, *value, *range});

@@ -15,8 +15,8 @@ const std::vector<GridIntensity>& grid_intensities() {
   // These are yearly means of 2023, except for the world: 475 is what CodeCarbon assumes for an
   // unknown place.
   static const std::vector<GridIntensity> table = {
-      {"world", 475}, {"CHN", 582}, {"DEU", 381}, {"FRA", 56}, {"GBR", 238},
-      {"IND", 713},   {"NOR", 30},  {"POL", 662}, {"SWE", 41}, {"USA", 369}};
+      {kWorld, 475}, {"CHN", 582}, {"DEU", 381}, {"FRA", 56}, {"GBR", 238},
+      {"IND", 713},  {"NOR", 30},  {"POL", 662}, {"SWE", 41}, {"USA", 369}};
   return table;
 }
 
@@ -38,9 +38,9 @@ Figure co2e_grams(const FootprintConfig& config, double joules) {
   double intensity = config.intensity;
   for (const GridIntensity& entry : grid_intensities())
     if (intensity == 0 && entry.country == config.country) intensity = entry.grams_per_kwh;
-  const std::string source = config.intensity > 0        ? "as set"
-                             : config.country == "world" ? "CodeCarbon's default for the world"
-                                                         : "mean of " + config.country + ", 2023";
+  const std::string source = config.intensity > 0       ? "as set"
+                             : config.country == kWorld ? "CodeCarbon's default for the world"
+                                                        : "mean of " + config.country + ", 2023";
   return {joules / kJoulesPerKwh * intensity,
           fmt::format("energy x {} g/kWh ({})", intensity, source)};
 }

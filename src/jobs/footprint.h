@@ -9,9 +9,12 @@
 
 namespace tutti {
 
+// The country that is none, for a mean over all.
+inline constexpr std::string_view kWorld = "world";
+
 // [footprint]
 struct FootprintConfig {
-  std::string country = "world";
+  std::string country{kWorld};
   double intensity = 0;  // g CO2e per kWh; 0: that of the country
   double tdp_watts = 0;  // of this machine's processor; 0: 4 W a hardware thread
   double price = 0.10;   // of one machine for an hour

@@ -55,7 +55,7 @@ void note_late(std::vector<NodeOutcome>& outcomes, const std::vector<std::string
 // with it, and a lost node makes the others fail: the cause comes before its consequences. Where
 // the strategy goes on without lost nodes, they are only noted.
 void judge(RunRecord& record, const Plan& plan) {
-  record.status = "done";
+  record.status = RunStatus::kDone;
   note_late(record.outcomes, plan.roles());
   const bool somebody_done =
       std::any_of(record.outcomes.begin(), record.outcomes.end(),
@@ -74,22 +74,23 @@ void judge(RunRecord& record, const Plan& plan) {
   };
   using Kind = NodeOutcome::Kind;
   if (find([](const NodeOutcome& o) { return o.kind == Kind::kInterrupted; })) {
-    record.status = "interrupted";
-    if (record.error == record.status) record.error = "stopped from outside; the record is kept";
+    record.status = RunStatus::kInterrupted;
+    if (record.error == word_of(record.status))
+      record.error = "stopped from outside; the record is kept";
     record.exit_code = kExitInterrupted;
   } else if (find([](const NodeOutcome& o) { return o.exit_code == kExitDiverged; })) {
-    record.status = "diverged";
+    record.status = RunStatus::kDiverged;
   } else if (find([](const NodeOutcome& o) {
                return o.kind == Kind::kFailed && o.exit_code != kExitPeerLost;
              })) {
-    record.status = "failed";
+    record.status = RunStatus::kFailed;
   } else if (find([&](const NodeOutcome& o) {  // it missed the node that was lost, and not another
                return o.kind == Kind::kFailed && o.lost_peer != kAnyRank &&
                       record.outcomes[static_cast<size_t>(o.lost_peer)].kind == Kind::kLost;
              }) ||
              find([](const NodeOutcome& o) { return o.kind == Kind::kFailed; }) ||
              find([](const NodeOutcome& o) { return o.kind == Kind::kLost; })) {
-    record.status = "peer lost";
+    record.status = RunStatus::kPeerLost;
     record.exit_code = kExitPeerLost;
   }
 }

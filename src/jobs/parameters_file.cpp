@@ -33,6 +33,7 @@ std::vector<float> exported(const Parameter& parameter, std::span<const float> f
 }
 
 constexpr const char* kKeys = "rows.keys";
+constexpr const char* kMetadata = "__metadata__";  // of the format, and no tensor
 
 // The header of the file: how long it is, then JSON, so that the data is aligned to 8 bytes.
 std::string text_of(const json& header) {
@@ -64,16 +65,16 @@ class Reader {
   }
 
   bool has(const std::string& name) const { return header_.contains(name); }
-  size_t tensors() const { return header_.size() - header_.count("__metadata__"); }
+  size_t tensors() const { return header_.size() - header_.count(kMetadata); }
   uint64_t size() const { return size_; }
   std::vector<std::string> names() const {  // of the tensors
     std::vector<std::string> names;
     for (const auto& [name, entry] : header_.items())
-      if (name != "__metadata__") names.push_back(name);
+      if (name != kMetadata) names.push_back(name);
     return names;
   }
   std::string metadata(const std::string& key) const {  // empty when missing
-    const json all = header_.value("__metadata__", json());
+    const json all = header_.value(kMetadata, json());
     const json text = all.is_object() ? all.value(key, json()) : json();
     return text.is_string() ? text.get<std::string>() : std::string();
   }

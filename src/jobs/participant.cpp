@@ -271,7 +271,7 @@ class Participant {
   // because it counts its steps anew.
   void note_losses() {
     if (!is_worker() || plan_.workers == 1 || !node_.clock().arithmetic().is_done()) return;
-    if (plan_.taxonomy.timing != "synchronous") return;
+    if (plan_.taxonomy.timing != Timing::kSynchronous) return;
     if (node_.membership().incarnation(node_.endpoint().rank()) > 0) return;
     for (const StepRow& row : recorder_.steps()) {
       report_.losses.push_back(row.loss);

@@ -124,7 +124,7 @@ std::vector<PlanChange> plan_changes(const Resolved& before, const Resolved& aft
         b.in_words.empty() ? "nothing to plan" : b.in_words);
   words("structure", a.taxonomy.structure, b.taxonomy.structure);
   words("parallelism", a.taxonomy.parallelism, b.taxonomy.parallelism);
-  words("timing", a.taxonomy.timing, b.taxonomy.timing);
+  words("timing", word_of(a.taxonomy.timing), word_of(b.taxonomy.timing));
   words("stragglers", a.taxonomy.stragglers, b.taxonomy.stragglers);
   words("data", a.taxonomy.data, b.taxonomy.data);
   numbers("parameters", static_cast<double>(before.architecture.parameter_count),

@@ -64,17 +64,21 @@ json node_json(const NodePlan& node) {
 
 std::span<const TaxonomyPart> taxonomy_parts() {
   static constexpr TaxonomyPart kParts[] = {
-      {"structure", &Taxonomy::structure},       {"parallelism", &Taxonomy::parallelism},
-      {"optimisation", &Taxonomy::optimisation}, {"timing", &Taxonomy::timing},
-      {"pattern", &Taxonomy::pattern},           {"data", &Taxonomy::data},
-      {"stragglers", &Taxonomy::stragglers},     {"communication", &Taxonomy::communication},
-      {"computation", &Taxonomy::computation}};
+      {"structure", [](const Taxonomy& t) { return t.structure; }},
+      {"parallelism", [](const Taxonomy& t) { return t.parallelism; }},
+      {"optimisation", [](const Taxonomy& t) { return t.optimisation; }},
+      {"timing", [](const Taxonomy& t) { return word_of(t.timing); }},
+      {"pattern", [](const Taxonomy& t) { return t.pattern; }},
+      {"data", [](const Taxonomy& t) { return t.data; }},
+      {"stragglers", [](const Taxonomy& t) { return t.stragglers; }},
+      {"communication", [](const Taxonomy& t) { return t.communication; }},
+      {"computation", [](const Taxonomy& t) { return t.computation; }}};
   return kParts;
 }
 
 json to_json(const Taxonomy& taxonomy) {
   json object = json::object();
-  for (const TaxonomyPart& part : taxonomy_parts()) object[part.name] = taxonomy.*part.word;
+  for (const TaxonomyPart& part : taxonomy_parts()) object[part.name] = part.word(taxonomy);
   return object;
 }
 

@@ -12,7 +12,7 @@ namespace tutti {
 // What architectures are compared by, under the names that every file and list has for it.
 struct TaxonomyPart {
   const char* name;
-  std::string_view Taxonomy::*word;
+  std::string_view (*word)(const Taxonomy& taxonomy);
 };
 std::span<const TaxonomyPart> taxonomy_parts();
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/schema.h"
 #include "strategies/recorder.h"
 
 namespace tutti {
@@ -19,12 +20,13 @@ void tell(const std::string& text);
 std::optional<size_t> terminal_columns(int fd);
 
 enum class ProgressStyle { kNone, kLines, kLive, kJson };
+constexpr auto words(ProgressStyle) { return WordList<4>{"none", "lines", "live", "json"}; }
 
 // The length of a run, and where it begins.
 struct Course {
   int64_t steps = 0, samples = 0;                // in total; 0 samples when not known
   int64_t steps_before = 0, samples_before = 0;  // of the run that this one resumes
-  bool in_step = true;  // the first worker counts the steps of the run
+  bool in_step = true;                           // the first worker counts the steps of the run
 
   // The step that all together have reached. Only where samples are known.
   int64_t step_at(int64_t after_samples) const;

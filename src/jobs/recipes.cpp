@@ -13,6 +13,10 @@ namespace tutti {
 
 namespace fs = std::filesystem;
 
+namespace {
+constexpr const char* kJobFile = ".toml";
+}
+
 std::string recipes_folder() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
@@ -28,7 +32,7 @@ std::vector<std::string> recipe_names(const std::string& group) {
   std::error_code failed;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(fs::path(recipes_folder()) / group, failed))
-    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+    if (entry.path().extension() == kJobFile) names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -72,7 +72,7 @@ bool fill(const std::string& path, std::string_view content) {
 
 void write_file(const std::string& path, std::string_view content) {
   const auto there = status_of(path);
-  if (path == "-" || (there && is_standard_output(*there))) {
+  if (path == kStandardOutput || (there && is_standard_output(*there))) {
     // A terminal obeys what a file or a pipe keeps as it is. Who ends the program says whether all
     // of it could be written.
     if (isatty(STDOUT_FILENO))

@@ -30,7 +30,7 @@ QualityFigures quality_of(const RunRecord& record, const Job& job) {
       figures.to_target_s = row.time_s + (record.virtual_clock ? 0 : record.data_s);
     }
   }
-  if (record.status == "collapsed") {  // it has lost again what it reached
+  if (record.status == RunStatus::kCollapsed) {  // it has lost again what it reached
     figures.reached = false;
     figures.to_target_s = NAN;
   }
@@ -62,12 +62,12 @@ bool has_collapsed(double first, double best, double last, bool higher_is_better
 }
 
 void judge_quality(RunRecord& record, const Job& job) {
-  if (record.status != "done") return;
+  if (record.status != RunStatus::kDone) return;
   const QualityFigures figures = quality_of(record, job);
   if (!has_collapsed(figures.first, figures.best, figures.last, record.higher_is_better,
                      record.chance))
     return;
-  record.status = "collapsed";
+  record.status = RunStatus::kCollapsed;
   record.error = fmt::format(
       "{} on validation was {:.4g} at its best and {:.4g} at the end, whose parameters are kept; "
       "try a lower rate, or stop at the target (task.stop_at_target)",
@@ -75,7 +75,7 @@ void judge_quality(RunRecord& record, const Job& job) {
 }
 
 bool is_at_chance(const RunRecord& record, const QualityFigures& figures) {
-  if (record.status != "done" || !record.higher_is_better || record.chance <= 0 ||
+  if (record.status != RunStatus::kDone || !record.higher_is_better || record.chance <= 0 ||
       record.validation_samples == 0 || !std::isfinite(figures.last))
     return false;
   constexpr double kDeviations = 2;

@@ -110,7 +110,7 @@ RecordedTaxonomy recorded(const Taxonomy& taxonomy) {
   return {.structure = std::string(taxonomy.structure),
           .parallelism = std::string(taxonomy.parallelism),
           .optimisation = std::string(taxonomy.optimisation),
-          .timing = std::string(taxonomy.timing),
+          .timing = std::string(word_of(taxonomy.timing)),
           .pattern = std::string(taxonomy.pattern),
           .data = std::string(taxonomy.data),
           .stragglers = std::string(taxonomy.stragglers),
@@ -121,7 +121,7 @@ RecordedTaxonomy recorded(const Taxonomy& taxonomy) {
 RecordedRun heading_of(const RunRecord& record, const Job& job) {
   RecordedRun run;
   run.name = job.name;
-  run.status = record.status;
+  run.status = word_of(record.status);
   run.error = record.error;
   run.exit_code = record.exit_code;
   run.strategy = job.strategy_kind;
@@ -204,10 +204,10 @@ std::string summary(const RunRecord& record, const Job& job) {
   const char* clock = record.virtual_clock ? "virtual" : "wall";
   std::string text;
   if (record.exit_code != 0)  // whoever prints this says why on standard error
-    text += fmt::format("status    {}\n", record.status);
-  else if (record.status != "done")
-    text += fmt::format("{}: {}\n", record.status, record.error);
-  if (record.status == "done")
+    text += fmt::format("status    {}\n", word_of(record.status));
+  else if (record.status != RunStatus::kDone)
+    text += fmt::format("{}: {}\n", word_of(record.status), record.error);
+  if (record.status == RunStatus::kDone)
     for (const int rank : lost_nodes(record))
       text += fmt::format("lost      rank {}; the others went on without it\n", rank);
   text += quality_text(record, job, quality);

@@ -17,12 +17,13 @@ namespace {
 // A file can nest 256 inline tables, each below a key of its own. toml++ follows what is nested by
 // recursion, which this keeps far from the end of the stack; the deepest setting has 4 parts.
 constexpr size_t kMostKeyParts = 16;
+constexpr std::string_view kKind = "kind";  // the key that names a component
 
 // Skips the string that begins at `at`, and returns where its last quote is. What is wrong with it
 // is for the parser to say.
 size_t end_of_string(const std::string& text, size_t at) {
   const std::string quote(1, text[at]);
-  const bool escapes = quote == "\"";
+  const bool escapes = text[at] == '"';
   const std::string three = quote + quote + quote;
   const bool lines = text.compare(at, 3, three) == 0;
   for (size_t i = at + (lines ? 3 : 1); i < text.size(); ++i) {
@@ -69,7 +70,7 @@ void tell_replaced(const toml::node* before, const toml::node& after, const std:
   if (!before || !before->is_table() || !after.is_string()) return;
   const std::string table = setting.substr(0, setting.find('='));
   for (const auto& [key, node] : *before->as_table()) {
-    if (key.str() == "kind") continue;
+    if (key.str() == kKind) continue;
     origin.dropped.push_back(fmt::format("{}: {}.{} = {} was dropped: --set {} replaces all of {}",
                                          toml_place(node, origin.file), table, key.str(),
                                          toml_text(node), setting, table));
@@ -161,11 +162,13 @@ void read_over(Job& job, TomlReader& reader, const TomlOrigin& origin, const std
 // Who names no number of workers gets as many as the strategy is for: one alone, or the default.
 void choose_workers(Job& job, const std::string& strategy_before) {
   if (job.places.contains("cluster.workers")) return;
-  if (job.strategy_kind == "solo" && strategy_before == "solo")
+  const bool alone = strategy_entry(job.strategy_kind).one_worker;
+  const bool before = strategy_entry(strategy_before).one_worker;
+  if (alone && before)
     job.cluster.workers = 1;
-  else if (job.strategy_kind == "solo")
+  else if (alone)
     job.strategy->fit(job.cluster);  // with what the cluster says of each worker
-  else if (strategy_before == "solo" && job.cluster.workers == 1)
+  else if (before && job.cluster.workers == 1)
     job.cluster.workers = ClusterConfig{}.workers;
 }
 

@@ -11,6 +11,7 @@
 #include "jobs/progress.h"
 #include "jobs/resolve.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -46,7 +47,7 @@ void require_parameters(const std::string& folder, const Job& job) {
   if (fs::exists(folder + "/run.json", failed)) {
     const json record = record_of(folder);
     const auto said = record.is_object() ? record.find("status") : record.end();
-    status = said == record.end() || !said->is_string() || *said == "done"
+    status = said == record.end() || !said->is_string() || ended_well(said->get<std::string>())
                  ? "has lost its parameters.safetensors"
                  : fmt::format("ended as \"{}\"", said->get<std::string>());
   }
@@ -116,12 +117,12 @@ void read_parameters(TrainedRun& run) {
 void check_parameters(const TrainedRun& run) {
   const json record = record_of(run.folder);
   const json said = record.is_object() ? record.value("parameters_sha256", json()) : json();
-  if (!said.is_string() || said == "") {
-    tell(fmt::format(
-        "tutti: {}: {} parameters_sha256, so that nothing says whether "
-        "parameters.safetensors is the file that the run wrote\n",
-        printable(run.folder),
-        record.is_object() ? "its run.json has no" : "it has no run.json with a"));
+  if (!said.is_string() || said.get<std::string>().empty()) {
+    tell(
+        fmt::format("tutti: {}: {} parameters_sha256, so that nothing says whether "
+                    "parameters.safetensors is the file that the run wrote\n",
+                    printable(run.folder),
+                    record.is_object() ? "its run.json has no" : "it has no run.json with a"));
     return;
   }
   const std::string found = run.rows ? rows_sha256(run.rows->keys, run.rows->values)

@@ -126,7 +126,7 @@ class AllReduceStrategy : public Strategy {
     return {.structure = "peer-to-peer",
             .parallelism = "data",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = topology(config_.topology).pattern,
             .data = "shares of each batch",
             .stragglers = config_.balance ? "get smaller shares" : "everybody waits",

@@ -22,7 +22,7 @@ namespace tutti {
 
 const std::vector<StrategyEntry>& strategy_catalog() {
   static const std::vector<StrategyEntry> entries = {
-      {"solo", "one worker alone: the baseline", make_solo, solo_variants},
+      {"solo", "one worker alone: the baseline", make_solo, solo_variants, true},
       {"allreduce", "every worker sums all gradients and takes the same step", make_allreduce,
        allreduce_variants},
       {"early_exit", "layers over device, edge and cloud; certain samples leave at the first exit",
@@ -54,10 +54,14 @@ const std::vector<StrategyEntry>& strategy_catalog() {
   return entries;
 }
 
-std::unique_ptr<Strategy> make_strategy(std::string_view kind) {
+const StrategyEntry& strategy_entry(std::string_view kind) {
   for (const StrategyEntry& entry : strategy_catalog())
-    if (entry.name == kind) return entry.make();
+    if (entry.name == kind) return entry;
   throw ConfigError("strategy.kind", fmt::format("there is no strategy '{}'", kind));
+}
+
+std::unique_ptr<Strategy> make_strategy(std::string_view kind) {
+  return strategy_entry(kind).make();
 }
 
 std::unique_ptr<Answerer> Strategy::answerer(const PlanInput&, Model&,

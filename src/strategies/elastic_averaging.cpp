@@ -184,7 +184,7 @@ class ElasticAveraging : public Strategy {
     return {.structure = sync ? "peer-to-peer" : "client-server",
             .parallelism = "data",
             .optimisation = "decentralised",
-            .timing = sync ? "synchronous" : "asynchronous",
+            .timing = sync ? Timing::kSynchronous : Timing::kAsynchronous,
             .pattern = sync ? "ring" : "star",
             .data = "shares of each batch",
             .stragglers = sync ? "everybody waits at averages" : "nobody waits",

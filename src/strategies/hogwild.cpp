@@ -202,7 +202,7 @@ class Hogwild : public Strategy {
     return {.structure = "single node",
             .parallelism = "data",
             .optimisation = "centralised",
-            .timing = "asynchronous",
+            .timing = Timing::kAsynchronous,
             .pattern = "shared memory",
             .data = "shares of each batch",
             .stragglers = "nobody waits",

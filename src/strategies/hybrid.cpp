@@ -44,7 +44,7 @@ class Hybrid : public ModelParallel {
     return {.structure = "peer-to-peer",
             .parallelism = "hybrid",
             .optimisation = "centralised",
-            .timing = synchronous ? "synchronous" : "bounded",
+            .timing = synchronous ? Timing::kSynchronous : Timing::kBounded,
             .pattern = "pipeline, all-reduce",
             .data = "shares of each batch for copies",
             .stragglers = "everybody waits",

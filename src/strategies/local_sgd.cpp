@@ -193,7 +193,7 @@ class LocalSgd : public Strategy {
     return {.structure = "peer-to-peer",
             .parallelism = "data",
             .optimisation = "decentralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "ring",
             .data = "shares of each batch",
             .stragglers = "everybody waits at averages",

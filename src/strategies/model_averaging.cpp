@@ -94,7 +94,7 @@ class ModelAveraging : public Strategy {
     return {.structure = "client-server",
             .parallelism = "data",
             .optimisation = "decentralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "star",
             .data = "shares of each batch",
             .stragglers = "everybody waits at merges",

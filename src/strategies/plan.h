@@ -12,18 +12,23 @@
 
 #include "core/error.h"
 #include "core/range.h"
+#include "core/schema.h"
 #include "fabric/cluster.h"
 #include "fabric/node.h"
 #include "models/architecture.h"
 
 namespace tutti {
 
+// Whether workers take steps together, each at a pace of its own, or apart by at most a bound.
+enum class Timing { kSynchronous, kAsynchronous, kBounded };
+constexpr auto words(Timing) { return WordList<3>{"synchronous", "asynchronous", "bounded"}; }
+
 // An architecture's place in the taxonomy of the field.
 struct Taxonomy {
-  std::string_view structure;      // single node | client-server | peer-to-peer
-  std::string_view parallelism;    // none | data | model | hybrid
-  std::string_view optimisation;   // centralised | decentralised
-  std::string_view timing;         // synchronous | asynchronous | bounded
+  std::string_view structure;     // single node | client-server | peer-to-peer
+  std::string_view parallelism;   // none | data | model | hybrid
+  std::string_view optimisation;  // centralised | decentralised
+  Timing timing = Timing::kSynchronous;
   std::string_view pattern;        // communication pattern
   std::string_view data;           // who sees which samples
   std::string_view stragglers;     // what a slow node does to the others

@@ -34,7 +34,7 @@ class Solo : public Strategy {
     return {.structure = "single node",
             .parallelism = "none",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "none",
             .data = "all samples on one node",
             .stragglers = "there is nobody to wait",

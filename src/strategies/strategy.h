@@ -110,8 +110,10 @@ struct StrategyEntry {
   std::unique_ptr<Strategy> (*make)();
   // What `tutti compare --strategies all` runs of it.
   std::vector<Variant> (*variants)();
+  bool one_worker = false;  // it has no more than one
 };
 const std::vector<StrategyEntry>& strategy_catalog();
 std::unique_ptr<Strategy> make_strategy(std::string_view kind);
+const StrategyEntry& strategy_entry(std::string_view kind);
 
 }  // namespace tutti

@@ -27,7 +27,7 @@ class TensorParallel : public ModelParallel {
     return {.structure = "peer-to-peer",
             .parallelism = "model",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = topology(config_.shard_topology).pattern,
             .data = "all samples on every node",
             .stragglers = "everybody waits",

@@ -122,8 +122,10 @@ class ComparisonRun {
         if (ended.exit_code == kExitDone) error = damaged.what();  // else it has said why
       }
     if (!files)
-      files = missing_run(path, run.job,
-                          ended.exit_code == kExitInterrupted ? "interrupted" : "failed", error);
+      files = missing_run(
+          path, run.job,
+          ended.exit_code == kExitInterrupted ? RunStatus::kInterrupted : RunStatus::kFailed,
+          error);
     progress_.ended(run.name, outcome(*files));
     keep(ended.id, std::move(*files));
   }

@@ -116,7 +116,7 @@ RunFiles read_run(const std::string& folder) {
   return run;
 }
 
-RunFiles missing_run(const std::string& folder, const Job& job, const std::string& status,
+RunFiles missing_run(const std::string& folder, const Job& job, RunStatus status,
                      const std::string& error) {
   RunRecord nothing;
   nothing.status = status;

@@ -7,6 +7,7 @@
 
 #include "jobs/job.h"
 #include "jobs/recorded_run.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 
@@ -33,7 +34,7 @@ struct RunFiles {
 RunFiles read_run(const std::string& folder);
 
 // What stands in for a run that left no record.
-RunFiles missing_run(const std::string& folder, const Job& job, const std::string& status,
+RunFiles missing_run(const std::string& folder, const Job& job, RunStatus status,
                      const std::string& error);
 
 // Notes in the folder of a cost-only run whose learning curve belongs to it; `other` is a folder

@@ -93,7 +93,7 @@ StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
 // Nodes that do not wait for each other end one after the other, and some talk only every so many
 // steps: a few steps would drown in that.
 bool steps_are_synchronous(const Job& job) {
-  return job.strategy->taxonomy().timing == "synchronous";
+  return job.strategy->taxonomy().timing == Timing::kSynchronous;
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ TEST(InterruptEarly, StartsNoNodesForARunThatIsToStop) {
     job.cluster.fabric = value_of(fabric, job.cluster.fabric);
     EXPECT_THROW(launch(job, {.out = "", .keep_files = false}, stop), InterruptedError);
     const RunRecord record = launch(resolve(job), {.out = "", .keep_files = false}, stop);
-    EXPECT_EQ(record.status, "interrupted");
+    EXPECT_EQ(record.status, RunStatus::kInterrupted);
     EXPECT_EQ(record.exit_code, kExitInterrupted);
     EXPECT_TRUE(has(record.error, "before anything was started")) << record.error;
     EXPECT_EQ(record.outcomes.size(), 4u);

@@ -153,14 +153,14 @@ TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
 
   Job job = load_job("", {"task.target=0.85"});
   RunRecord record;
-  record.status = "done";
+  record.status = RunStatus::kDone;
   record.metric = "accuracy";
   record.chance = 0.1;
   record.nodes = {example(0)};
   record.evaluations = record.nodes[0].evaluations;
   record.evaluations.back().quality = 0.12;
   judge_quality(record, job);
-  EXPECT_EQ(record.status, "collapsed");
+  EXPECT_EQ(record.status, RunStatus::kCollapsed);
   EXPECT_EQ(record.exit_code, 0);
   const std::string text = summary(record, job);
   for (const char* part : {"collapsed: accuracy on validation was 0.9 at its best and 0.12 at the",
@@ -174,7 +174,7 @@ TEST(RunRecord, CollapsedIsToHaveLostHalfOfWhatWasGained) {
 TEST(RunRecord, TotalsFollowTheDefinitions) {
   Job job = load_job("", {"task.target=0.85", "cluster.workers=2", "name=x"});
   RunRecord record;
-  record.status = "done";
+  record.status = RunStatus::kDone;
   record.metric = "accuracy";
   record.startup_s = 0.25;
   record.data_s = 0.5;
@@ -237,7 +237,7 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
 TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
   Job job = load_job("", {"task.target=0.95"});
   RunRecord record;
-  record.status = "done";
+  record.status = RunStatus::kDone;
   record.nodes = {example(0)};
   record.evaluations = record.nodes[0].evaluations;
   EXPECT_NE(summary(record, job).find("target    0.95 not reached"), std::string::npos);
@@ -249,7 +249,7 @@ TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
 TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
   Job job = load_job("", {"optimizer.lr=0.25"});
   RunRecord record;
-  record.status = "done";
+  record.status = RunStatus::kDone;
   record.metric = "accuracy";
   record.chance = 0.5;
   record.nodes = {example(0)};
@@ -292,7 +292,7 @@ TEST(RunRecord, LowerIsBetterForErrors) {
 TEST(RunRecord, NobodyReported) {
   Job job = load_job("", {});
   RunRecord record;
-  record.status = "peer lost";
+  record.status = RunStatus::kPeerLost;
   record.error = "rank 0 was lost";
   const json result = to_json(record, job);
   EXPECT_TRUE(result["quality"]["best"].is_null());

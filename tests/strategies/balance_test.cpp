@@ -61,7 +61,7 @@ Settings one_slow_worker_of_four(double factor) {
 
 NodeReport train(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record.nodes[0];
 }
 

@@ -21,7 +21,7 @@ struct Where {
 // Its first node speaks for all: checksum() compares the parameters of every worker.
 NodeReport first_node(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record.nodes.empty() ? NodeReport{} : record.nodes.front();
 }
 

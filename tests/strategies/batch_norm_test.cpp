@@ -161,7 +161,7 @@ TEST(BatchNorm, NeighboursThatExchangeGradientsFollowTheirOwnSamples) {
   const RunRecord record = run(batch_norm_task("240") + kStill + on("virtual", 4) +
                                Settings{"strategy.kind=gossip", "strategy.graph=ring",
                                         "strategy.exchange=gradients", "task.epochs=20"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const auto& distances = record.nodes.front().extra.series.at("consensus_distance").points;
   ASSERT_GE(distances.size(), 20U);
   // By -1/3 of the distance at each of 15 steps: 1.6 times as far after each epoch.

@@ -69,7 +69,7 @@ TEST(Buckets, SendWhatCheckSays) {
                                            "task.eval_every=100", "cluster.cost_only=true"};
         const auto sent = [&](const char* steps) {
           const RunRecord record = run(settings + Settings{"task.max_steps=" + std::string(steps)});
-          EXPECT_EQ(record.status, "done") << record.error;
+          EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
           std::vector<double> bytes;
           for (const NodeReport& node : record.nodes)
             bytes.push_back(static_cast<double>(node.bytes_sent));

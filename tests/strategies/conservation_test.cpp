@@ -90,7 +90,7 @@ struct Books {
   std::vector<double> moved;                // by weight and bias, in steps
   double total(const char* key) const { return written.at(key).get<double>(); }
   double seconds() const { return written.at("time").at("total_s").get<double>(); }
-  bool synchronous() const { return job.strategy->taxonomy().timing == "synchronous"; }
+  bool synchronous() const { return job.strategy->taxonomy().timing == Timing::kSynchronous; }
 };
 
 double sum_of(const json& rows, const char* key) {
@@ -280,7 +280,7 @@ void expect_memory_of_each_node(const Books& run) {
 }
 
 void expect_books_add_up(const Books& run) {
-  ASSERT_EQ(run.record.status, "done") << run.record.error;
+  ASSERT_EQ(run.record.status, RunStatus::kDone) << run.record.error;
   ASSERT_EQ(run.written.at("nodes").size(), resolve(run.job).plan.roles().size());
   expect_bytes_add_up(run);
   expect_seconds_add_up(run);

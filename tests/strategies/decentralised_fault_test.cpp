@@ -57,7 +57,7 @@ TEST_P(Asynchronous, GoesOnWithoutALostWorker) {
         load_job("", logistic_task() + GetParam() + on_virtual(5) + Settings{"task.epochs=10"});
     job.cluster.faults.push_back({.at_s = 0.003, .nodes = {victim}});
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(record.exit_code, 0);
     ASSERT_EQ(record.nodes.size(), 4u);
     for (const NodeReport& node : record.nodes) {
@@ -70,9 +70,9 @@ TEST_P(Asynchronous, GoesOnWithoutALostWorker) {
 }
 
 TEST(ElasticAveraging, EndsWithItsCentre) {
-  Job job = load_job("", logistic_task() + on_virtual(4) +
-                             Settings{"strategy.kind=elastic_averaging", "strategy.mode=async",
-                                      "task.epochs=10"});
+  Job job = load_job(
+      "", logistic_task() + on_virtual(4) +
+              Settings{"strategy.kind=elastic_averaging", "strategy.mode=async", "task.epochs=10"});
   job.cluster.faults.push_back({.at_s = 0.003, .nodes = {0}});
   const RunRecord record = run_job(job);
   EXPECT_EQ(record.exit_code, kExitPeerLost);
@@ -87,7 +87,7 @@ TEST_P(Asynchronous, AWorkerThatComesBackTakesNoPart) {
   Job job = load_job("", logistic_task() + GetParam() + on_virtual(4) + Settings{"task.epochs=10"});
   job.cluster.faults.push_back({.at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
   const RunRecord record = run_job(job);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_GT(record.nodes[0].test_quality, 0.9);
 }
 
@@ -105,8 +105,7 @@ Job random_job(const Settings& strategy, uint64_t seed) {
   Job job = load_job("", settings);
   const double length_s = random.uniform() * 0.1;
   for (uint64_t i = random.below(4); i > 0; --i) {
-    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
-                                      FaultKind::kPartition};
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown, FaultKind::kPartition};
     FaultConfig fault;
     fault.kind = kKinds[random.below(3)];
     fault.at_s = random.uniform() * length_s;
@@ -116,15 +115,13 @@ Job random_job(const Settings& strategy, uint64_t seed) {
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
-    job.cluster.stragglers.push_back(
-        {.kind = StragglerKind::kRandom,
-         .factor = 5,
-         .probability = 0.2,
-         .distribution = Slowness::kExponential});
+    job.cluster.stragglers.push_back({.kind = StragglerKind::kRandom,
+                                      .factor = 5,
+                                      .probability = 0.2,
+                                      .distribution = Slowness::kExponential});
   if (random.below(2))
     job.cluster.stragglers.push_back(
-        {.node = static_cast<int64_t>(random.below(static_cast<uint64_t>(workers))),
-         .factor = 20});
+        {.node = static_cast<int64_t>(random.below(static_cast<uint64_t>(workers))), .factor = 20});
   return job;
 }
 
@@ -136,7 +133,7 @@ TEST_P(Asynchronous, AHundredRandomSchedulesEndInAStatedOutcome) {
     const std::string outcome = stated_outcome(record.outcomes);
     ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
         << "seed " << seed << ": " << outcome;
-    if (record.status != "done")
+    if (record.status != RunStatus::kDone)
       ++ended;
     else if (outcome.find('l') != std::string::npos)
       ++survived;

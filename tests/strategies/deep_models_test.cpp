@@ -82,8 +82,8 @@ TEST(DeepModels, QualityOfSequencesDoesNotDependOnTheWorkers) {
   const RunRecord alone = run(task + kSolo);
   const RunRecord five =
       run(task + kRing + Settings{"cluster.fabric=virtual", "cluster.workers=5"});
-  ASSERT_EQ(alone.status, "done") << alone.error;
-  ASSERT_EQ(five.status, "done") << five.error;
+  ASSERT_EQ(alone.status, RunStatus::kDone) << alone.error;
+  ASSERT_EQ(five.status, RunStatus::kDone) << five.error;
   const auto& last = alone.evaluations.back();
   EXPECT_EQ(last.quality, five.evaluations.back().quality);
   EXPECT_GT(last.quality, 0);

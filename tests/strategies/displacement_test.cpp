@@ -15,12 +15,8 @@ constexpr double kEpochs = 4, kSteps = kEpochs * 4;  // of whole batches
 struct Trained {
   RunRecord record;
   std::vector<double> moved;  // weight and bias, in steps of whole batches
-  double steps() const {
-    return static_cast<double>(record.evaluations.back().step);
-  }
-  double samples() const {
-    return static_cast<double>(record.evaluations.back().samples);
-  }
+  double steps() const { return static_cast<double>(record.evaluations.back().step); }
+  double samples() const { return static_cast<double>(record.evaluations.back().samples); }
 };
 
 class Displacement : public testing::TestWithParam<std::string> {
@@ -38,7 +34,7 @@ class Displacement : public testing::TestWithParam<std::string> {
     Trained result;
     result.record =
         launch(job, {.out = out, .keep_files = true, .progress = ProgressStyle::kNone}, never);
-    EXPECT_EQ(result.record.status, "done") << result.record.error;
+    EXPECT_EQ(result.record.status, RunStatus::kDone) << result.record.error;
     result.moved = steps_moved(job, out);
     return result;
   }
@@ -80,9 +76,9 @@ TEST_P(Displacement, DilocoFollowsItsOuterMomentum) {
 TEST_P(Displacement, ElasticAveragingFollowsItsRecursion) {
   const int workers = 4, every = 3;
   const double rate = 0.2;
-  const Trained run = train(workers, {"strategy.kind=elastic_averaging",
-                                      fmt::format("strategy.sync_every={}", every),
-                                      fmt::format("strategy.moving_rate={}", rate)});
+  const Trained run = train(
+      workers, {"strategy.kind=elastic_averaging", fmt::format("strategy.sync_every={}", every),
+                fmt::format("strategy.moving_rate={}", rate)});
   double worker = 0, centre = 0;
   for (int step = 0; step < kSteps; ++step) {
     const double distance = step > 0 && step % every == 0 ? worker - centre : 0;

@@ -36,13 +36,13 @@ Settings workers_on(const std::string& fabric, int workers) {
 }
 
 struct End {
-  std::string status;
+  RunStatus status = RunStatus::kDone;
   int64_t steps = 0;
   std::string checksum;
   bool operator==(const End&) const = default;
 };
 void PrintTo(const End& end, std::ostream* out) {
-  *out << end.status << " after " << end.steps << " steps with " << end.checksum;
+  *out << word_of(end.status) << " after " << end.steps << " steps with " << end.checksum;
 }
 
 // The same on every worker, or the test fails.
@@ -65,7 +65,7 @@ TEST(Divergence, EndsAtTheSameStepForEveryNumberOfWorkers) {
     write_rows(path, 200, large);
     const Settings task = regression(path) + Settings{"task.deterministic=true"};
     const End alone = end_of(task + workers_on("process", 1));
-    EXPECT_EQ(alone.status, "diverged");
+    EXPECT_EQ(alone.status, RunStatus::kDiverged);
     for (const int workers : {2, 3, 8})
       for (const char* fabric : {"process", "virtual"})
         EXPECT_EQ(end_of(task + workers_on(fabric, workers)), alone)
@@ -82,7 +82,7 @@ TEST(Divergence, IsSeenByAllWorkersAtOnce) {
   for (const char* topology : {"ring", "tree", "direct"}) {
     const End end = end_of(regression(path) + workers_on("process", 3) +
                            Settings{std::string("strategy.topology=") + topology});
-    EXPECT_EQ(end.status, "diverged") << topology;
+    EXPECT_EQ(end.status, RunStatus::kDiverged) << topology;
     EXPECT_EQ(end.steps, alone.steps) << topology;
   }
 }
@@ -96,7 +96,7 @@ TEST(Divergence, IsSeenAfterTheLastStep) {
     const RunRecord record = run(regression(path) + workers_on("process", workers) +
                                  Settings{"optimizer.lr=1e38", "optimizer.kind=momentum",
                                           "task.max_steps=1", "optimizer.weight_decay=1e38"});
-    EXPECT_EQ(record.status, "diverged") << workers;
+    EXPECT_EQ(record.status, RunStatus::kDiverged) << workers;
   }
 }
 
@@ -105,7 +105,7 @@ TEST(Quality, IsUnknownWithoutSamples) {
   const std::string path = folder / "rows.csv";
   write_rows(path, 40, -1);
   const RunRecord record = run(regression(path) + workers_on("process", 1));
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   ASSERT_FALSE(record.evaluations.empty());
   for (const EvaluationRow& row : record.evaluations) {
     EXPECT_TRUE(std::isnan(row.quality));

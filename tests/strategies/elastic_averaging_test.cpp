@@ -102,11 +102,11 @@ TEST(ElasticAveraging, TwoAsynchronousUpdatesByHand) {
 // steps, whether rank 0 serves a request or pulls for itself. Rank 1 asks many times: its first
 // request is served within the first step of rank 0, the others in later steps.
 TEST(ElasticAveraging, WhoServesFollowsTheScheduleToo) {
-  const Settings settings = elastic(
-      {"strategy.mode=async", "strategy.moving_rate=0", "strategy.penalty=3.0", "task.epochs=40",
-       "optimizer.schedule=step", "optimizer.step_epochs=0.05", "optimizer.step_factor=1e-9",
-       "cluster.step_overhead=0", "cluster.layer_overhead=0", "cluster.speed=\"100 kFLOP/s\"",
-       "cluster.speed_factors=[1.0, 100.0]"});
+  const Settings settings =
+      elastic({"strategy.mode=async", "strategy.moving_rate=0", "strategy.penalty=3.0",
+               "task.epochs=40", "optimizer.schedule=step", "optimizer.step_epochs=0.05",
+               "optimizer.step_factor=1e-9", "cluster.step_overhead=0", "cluster.layer_overhead=0",
+               "cluster.speed=\"100 kFLOP/s\"", "cluster.speed_factors=[1.0, 100.0]"});
   const LinearReference reference(settings);
   Vector centre = reference.initial();
   const Vector fast = reference.stepped(0, 1, centre), slow = reference.stepped(0, 0, centre);
@@ -126,7 +126,7 @@ TEST(ElasticAveraging, LearnsInBothModesOnBothFabrics) {
                                      "strategy.mode=" + std::string(mode), "task.epochs=10",
                                      "cluster.fabric=" + std::string(fabric), "cluster.workers=4"};
       const RunRecord record = run(settings);
-      ASSERT_EQ(record.status, "done") << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
       EXPECT_GT(record.evaluations.back().quality, 0.9) << mode << " on " << fabric;
       for (const NodeReport& node : record.nodes)
         EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);

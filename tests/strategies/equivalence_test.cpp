@@ -197,8 +197,8 @@ TEST(EquivalenceEvaluation, DoesNotDependOnTheWorkersNorCallLargeErrorsDivergenc
                          "task.deterministic=true"};
   const RunRecord alone = run(task + solo() + on("process", 1));
   const RunRecord five = run(task + Settings{"strategy.topology=tree"} + on("virtual", 5));
-  ASSERT_EQ(alone.status, "done") << alone.error;
-  ASSERT_EQ(five.status, "done") << five.error;
+  ASSERT_EQ(alone.status, RunStatus::kDone) << alone.error;
+  ASSERT_EQ(five.status, RunStatus::kDone) << five.error;
   ASSERT_FALSE(alone.evaluations.empty());
   EXPECT_GT(alone.evaluations.back().quality, 1e9);
   EXPECT_EQ(alone.evaluations.back().quality, five.evaluations.back().quality);

@@ -37,8 +37,7 @@ Job random_job(uint64_t seed) {
   const uint64_t faults = random.below(4);
   for (uint64_t i = 0; i < faults; ++i) {
     FaultConfig fault;
-    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
-                                      FaultKind::kPartition};
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown, FaultKind::kPartition};
     fault.kind = topology == "direct" ? FaultKind::kCrash : kKinds[random.below(3)];
     fault.at_s = random.uniform() * 0.05;
     fault.nodes = {static_cast<int64_t>(random.below(static_cast<uint64_t>(workers)))};
@@ -47,11 +46,10 @@ Job random_job(uint64_t seed) {
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
-    job.cluster.stragglers.push_back(
-        {.kind = StragglerKind::kRandom,
-         .factor = 5,
-         .probability = 0.2,
-         .distribution = Slowness::kExponential});
+    job.cluster.stragglers.push_back({.kind = StragglerKind::kRandom,
+                                      .factor = 5,
+                                      .probability = 0.2,
+                                      .distribution = Slowness::kExponential});
   return job;
 }
 
@@ -64,7 +62,7 @@ TEST(RandomFaults, TwoHundredSchedulesEndInAStatedOutcome) {
     ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
         << "seed " << seed << ": " << outcome;
     // Synchronous training ends for all or for none, unless the fault came after the end.
-    if (record.status == "done")
+    if (record.status == RunStatus::kDone)
       ++done;
     else
       ++ended_by_loss;

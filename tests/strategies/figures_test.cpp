@@ -18,7 +18,7 @@ TEST(Energy, CountsTheReadingOfData) {
       run(logistic_task() + Settings{"task.data.samples=400000", "task.data.limit=100",
                                      "task.max_steps=1", "footprint.tdp=40", "footprint.price=3.6",
                                      "cluster.workers=1", "strategy.kind=solo"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_GT(record.data_s, record.nodes[0].total_s);
   EXPECT_GT(record.data_cpu_s, record.nodes[0].cpu_s);
   EXPECT_NEAR(record.cost.value, 1e-3 * (record.data_s + record.nodes[0].total_s), 1e-9);
@@ -41,7 +41,7 @@ TEST(CosineSchedule, EndsAtTheLastStep) {
                                      Settings{"cluster.fabric=virtual", "task.epochs=50",
                                               "task.max_steps=4", "optimizer.schedule=cosine"},
                                  folder / name);
-    ASSERT_EQ(record.status, "done") << name << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << name << record.error;
     const auto rows = read_series(folder / name + "/series.csv");
     EXPECT_LT(rows.back()[3], 0.5 * rows.front()[3]) << name;
   }
@@ -52,7 +52,7 @@ TEST(BatchLoss, DoesNotDependOnTheNumberOfWorkers) {
   const TemporaryFolder folder;
   const auto losses = [&](const std::string& name, const Settings& settings) {
     const RunRecord record = run(logistic_task() + settings, folder / name);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return read_series(folder / name + "/series.csv");
   };
   const auto alone = losses("solo", {"strategy.kind=solo", "cluster.fabric=virtual"});

@@ -156,7 +156,7 @@ TEST(Gossip, TwoRoundsByHandInBothOrders) {
 
 TEST(Gossip, RecordsDistanceOverTimeAndTheGap) {
   const RunRecord record = run(gossip_settings({"task.max_steps=6", "task.eval_every=0.01"}));
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const Extra& extra = record.nodes[0].extra;
   EXPECT_NEAR(extra.figures.at("spectral_gap"), 2.0 / 3, 1e-9);  // a ring of 4
   const auto& points = extra.series.at("consensus_distance").points;
@@ -171,7 +171,7 @@ TEST(Gossip, WorksWithCostsAlone) {
         gossip_settings({"strategy.graph=" + std::string(entry.name), "task.max_steps=5"});
     const RunRecord with = run(settings);
     const RunRecord without = run(settings + Settings{"cluster.cost_only=true"});
-    ASSERT_EQ(without.status, "done") << without.error;
+    ASSERT_EQ(without.status, RunStatus::kDone) << without.error;
     EXPECT_EQ(with.nodes[0].bytes_sent, without.nodes[0].bytes_sent);
     EXPECT_NEAR(with.nodes[0].total_s, without.nodes[0].total_s, 1e-9);
   }
@@ -195,7 +195,7 @@ TEST(AsyncGossip, EndsWithTheSameParametersEverywhereAndAboutAllSamples) {
                                      "cluster.fabric=" + std::string(fabric),
                                      "cluster.workers=4"};
       const RunRecord record = run(settings);
-      ASSERT_EQ(record.status, "done") << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
       for (const NodeReport& node : record.nodes)
         EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
       const Job job = load_job("", settings);
@@ -215,7 +215,7 @@ TEST(AsyncGossip, DoesNotWaitForAStraggler) {
                                      "cluster.layer_overhead=0", "cluster.speed=\"10 MFLOP/s\""});
   job.cluster.stragglers.push_back({.node = 2, .factor = 10});
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_GT(record.nodes[1].steps, 5 * record.nodes[2].steps);
 }
 
@@ -224,7 +224,7 @@ TEST(AsyncGossip, FinishesTheStragglersRecipeTwoAndAHalfTimesSoonerThanARing) {
   const auto seconds = [](const std::string& recipe, const Settings& settings) {
     Job job = load_job(std::string(TUTTI_SOURCE) + "/recipes/" + recipe, settings);
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     double longest = 0;
     for (const NodeReport& node : record.nodes) longest = std::max(longest, node.total_s);
     return longest;
@@ -239,7 +239,7 @@ TEST(AsyncGossip, StopsEverywhereWhenTheTargetIsReached) {
                                      "cluster.fabric=virtual", "cluster.workers=3",
                                      "task.epochs=200", "task.eval_every=0.5", "task.target=0.9",
                                      "task.stop_at_target=true"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_LT(record.evaluations.back().epoch, 100);
 }
 
@@ -258,7 +258,7 @@ TEST(FreePace, TrainsOnAsManySamplesAsTheTaskHas) {
                          std::string("cluster.workers=") + workers, "task.data.samples=5000",
                          "task.global_batch=64", "task.epochs=6"} +
                 cluster);
-        ASSERT_EQ(record.status, "done") << record.error;
+        ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
         const auto asked = static_cast<double>(record.course.samples);
         ASSERT_GT(asked, 6 * 3000);
         // The run is some twenty messages long, and one is what nobody knows yet.

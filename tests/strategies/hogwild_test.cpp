@@ -34,7 +34,7 @@ TEST(Hogwild, LearnsTogetherAndEndsAlike) {
     const Settings settings =
         logistic_task() + hogwild(workers) + Settings{"task.epochs=10", "task.data.samples=4800"};
     const RunRecord record = run(settings);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_GT(record.nodes[0].test_quality, 0.9);
     for (const NodeReport& node : record.nodes)
       EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
@@ -72,7 +72,7 @@ TEST(Hogwild, LearnsOnSharedRows) {
   const RunRecord record =
       run(ratings_task() + hogwild(3) +
           Settings{"task.epochs=12", "optimizer.kind=adagrad", "optimizer.lr=0.2"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const auto& rows = record.evaluations;
   ASSERT_GE(rows.size(), 2u);
   EXPECT_LT(rows.back().quality, 0.25);  // the variance of the ratings is about 0.43
@@ -84,7 +84,7 @@ TEST(Hogwild, StopsEverywhereAtTheTarget) {
   const RunRecord record = run(logistic_task() + hogwild(2) +
                                Settings{"task.epochs=2000", "task.eval_every=0.5",
                                         "task.target=0.9", "task.stop_at_target=true"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_LT(record.evaluations.back().epoch, 1000);
 }
 

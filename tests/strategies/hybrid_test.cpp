@@ -58,10 +58,9 @@ TEST(Hybrid, LearnsAsSoloDoes) {
   const RunRecord alone = run(deep_task() + Settings{"strategy.kind=solo", "cluster.workers=1"});
   for (const char* fabric : {"process", "virtual"}) {
     const RunRecord eight = run(deep_task() + hybrid("2", "2", "2", 8, fabric));
-    ASSERT_EQ(eight.status, "done") << eight.error;
+    ASSERT_EQ(eight.status, RunStatus::kDone) << eight.error;
     ASSERT_EQ(eight.evaluations.size(), alone.evaluations.size());
-    EXPECT_NEAR(eight.evaluations.back().loss, alone.evaluations.back().loss,
-                1e-4);
+    EXPECT_NEAR(eight.evaluations.back().loss, alone.evaluations.back().loss, 1e-4);
     EXPECT_NEAR(eight.nodes[0].test_quality, alone.nodes[0].test_quality, 1.5 / 48);
     EXPECT_EQ(eight.nodes[7].steps, alone.nodes[0].steps);
   }
@@ -71,7 +70,7 @@ TEST(Hybrid, CostsAreTheSameWithoutTheArithmetic) {
   const Settings task = deep_task() + hybrid("2", "2", "2", 8, "virtual");
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
   const RunRecord real = run(deep_task() + hybrid("2", "2", "2", 8, "process"));
-  ASSERT_EQ(cost.status, "done") << cost.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
   for (size_t rank = 0; rank < 8; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
     EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent);
@@ -145,7 +144,7 @@ double simulated_s(const Settings& settings) {
   const auto total_s = [&](const char* steps) {
     const RunRecord record = run(settings + Settings{"cluster.cost_only=true", "task.eval_every=9",
                                                      "task.max_steps=" + std::string(steps)});
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes[0].total_s;
   };
   return (total_s("5") - total_s("2")) / 3;

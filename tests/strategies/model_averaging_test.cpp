@@ -38,7 +38,7 @@ TEST(ModelAveraging, OnceSendsTwoModelsPerWorkerAndMeasuresOnce) {
   const RunRecord record = run(linear_task() + workers("virtual", 4) +
                                Settings{"strategy.merge_every=0", "task.epochs=3",
                                         "task.data.features=800", "optimizer.lr=0.001"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_EQ(record.evaluations.size(), 1u);
   const uint64_t model = 801 * sizeof(float);
   EXPECT_GE(record.nodes[0].bytes_sent, 3 * model);
@@ -69,7 +69,7 @@ TEST(StepCost, OfAveragesIsWhatIsSent) {
                  "cluster.cost_only=true", "task.eval_every=1000"};
     const auto sent = [&](int64_t steps) {
       const RunRecord record = run(settings + Settings{"task.max_steps=" + std::to_string(steps)});
-      EXPECT_EQ(record.status, "done") << record.error;
+      EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
       double most = 0;
       for (const NodeReport& node : record.nodes)
         most = std::max(most, static_cast<double>(node.bytes_sent));

@@ -34,7 +34,7 @@ Settings overhead_task(const Settings& more) {
 
 double computing_s(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   double sum_s = 0;
   for (const NodeReport& node : record.nodes) sum_s += node.compute_s;
   return sum_s;
@@ -95,7 +95,7 @@ TEST(Overhead, AnEmptyBatchCostsNothing) {
   const Job job = load_job("", task);
   const size_t samples = resolve(job).data.splits.train.size();
   const RunRecord record = run(task + Settings{fmt::format("task.global_batch={}", samples - 2)});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_GT(record.nodes[1].compute_s, 2 * 2e-3);  // two steps, at half the reference speed
   EXPECT_LT(record.nodes[3].compute_s, 2 * 2e-3);
   EXPECT_GT(record.nodes[3].compute_s, 2e-3);

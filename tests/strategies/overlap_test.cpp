@@ -38,7 +38,7 @@ Settings two_slow_nodes(const std::string& topology, const std::string& bucket) 
 
 double seconds(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record.nodes.empty() ? 0 : record.nodes.front().total_s;
 }
 

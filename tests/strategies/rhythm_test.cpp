@@ -51,7 +51,7 @@ TEST(Rhythm, PeriodsShorterThanAStep) {
           run(logistic_task() + Settings{std::string("strategy.kind=") + strategy,
                                          "cluster.fabric=virtual", "task.max_steps=4",
                                          std::string("task.eval_every=") + every});
-      EXPECT_EQ(record.status, "done") << strategy << ": " << record.error;
+      EXPECT_EQ(record.status, RunStatus::kDone) << strategy << ": " << record.error;
     }
   const RunRecord record =
       run(logistic_task() +
@@ -67,7 +67,7 @@ TEST(Rhythm, EvaluationsCountInVirtualTime) {
                                  "cluster.speed=1 GFLOP/s", "task.max_steps=10"};
   const auto compute_s = [&](const char* every, size_t evaluations) {
     const RunRecord record = run(job + Settings{std::string("task.eval_every=") + every});
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(record.evaluations.size(), evaluations);
     return record.nodes.front().compute_s;
   };
@@ -97,7 +97,7 @@ TEST(Rhythm, QualityIsMeasuredOnValidationAndTheFinalOneOnTestSamples) {
     const Splits splits = resolve(load_job("", job)).data.splits;
     ASSERT_EQ(std::gcd(splits.validation.size(), splits.test.size()), 1U);
     const RunRecord record = run(job);
-    ASSERT_EQ(record.status, "done") << strategy << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << strategy << ": " << record.error;
     const auto expect_share = [&](double quality, size_t of) {
       const double count = quality * static_cast<double>(of);
       EXPECT_NEAR(count, std::round(count), 1e-5) << strategy << ": " << quality;
@@ -115,7 +115,7 @@ TEST(Rhythm, MergesAfterEveryStep) {
     const RunRecord record =
         run(logistic_task() + Settings{"strategy.kind=model_averaging", "cluster.fabric=virtual",
                                        std::string("strategy.merge_every=") + every});
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes.back().bytes_sent;
   };
   EXPECT_EQ(bytes("1e-300"), bytes("0.01"));  // an epoch has 11 steps

@@ -91,7 +91,7 @@ TEST(Tensor, CostsAreTheSameWithoutTheArithmetic) {
     const RunRecord full = run(task + tensor(2, "virtual"));
     const RunRecord cost = run(task + tensor(2, "virtual") + Settings{"cluster.cost_only=true"});
     const RunRecord real = run(task + tensor(2, "process"));
-    ASSERT_EQ(cost.status, "done") << cost.error;
+    ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
     for (size_t rank = 0; rank < 2; ++rank) {
       EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
       EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent);
@@ -113,7 +113,7 @@ TEST(Tensor, SendsWhatCheckSays) {
       const Settings settings = task + tensor(shards, "virtual") + Settings{"task.eval_every=100"};
       const auto sent = [&](const char* steps) {
         const RunRecord record = run(settings + Settings{"task.max_steps=" + std::string(steps)});
-        EXPECT_EQ(record.status, "done") << record.error;
+        EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
         uint64_t most = 0;
         for (const NodeReport& node : record.nodes)
           if (node.rank != 0) most = std::max(most, node.bytes_sent);
@@ -146,7 +146,7 @@ TEST(Tensor, ALostShardIsNamedWithWhatWasSummed) {
 
 TEST(Tensor, DivergenceIsNamed) {
   const RunRecord record = run(mlp_task() + tensor(2, "virtual") + Settings{"optimizer.lr=1e30"});
-  EXPECT_EQ(record.status, "diverged") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDiverged) << record.error;
 }
 
 TEST(TensorSettings, ThatContradictEachOtherAreNamed) {

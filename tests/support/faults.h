@@ -66,7 +66,7 @@ inline void expect_stated_outcomes(uint64_t seeds, double within_s, int more_tha
     const std::string outcome = stated_outcome(record.outcomes);
     ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
         << "seed " << seed << ": " << outcome;
-    ++(record.status == "done" ? done : ended_by_loss);
+    ++(record.status == RunStatus::kDone ? done : ended_by_loss);
   }
   EXPECT_GT(done, more_than);
   EXPECT_GT(ended_by_loss, more_than);

@@ -71,7 +71,7 @@ inline std::string refusal(const Settings& settings) {
 // The checksum of the final parameters, which must be the same on every worker that has them all.
 inline std::string checksum(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   if (record.nodes.empty()) return "no node reported";
   for (const NodeReport& node : record.nodes)
     if (node.role == "worker" && !node.parameters_sha256.empty()) {

@@ -19,7 +19,7 @@ struct Trained {
 inline Trained trained(const Settings& settings) {
   const TemporaryFolder folder;
   Trained result{run(settings, folder / "run"), {}};
-  EXPECT_EQ(result.record.status, "done") << result.record.error;
+  EXPECT_EQ(result.record.status, RunStatus::kDone) << result.record.error;
   Job job = load_job("", settings);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
   const Architecture architecture = architecture_of(job, data);

@@ -254,7 +254,7 @@ TEST_F(Advice, KnowsEveryStrategyOfTheCatalog) {
 // The seconds of a whole run, with its gradients, until it first measures the target.
 double measured_s(const Job& job, const Data& data) {
   const RunRecord record = launch(resolve(job, data), {.out = "", .keep_files = false}, never);
-  EXPECT_EQ(record.status, "done") << job.name << ": " << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << job.name << ": " << record.error;
   for (const EvaluationRow& row : record.evaluations)
     if (row.quality >= job.task.target) return row.time_s;
   return NAN;

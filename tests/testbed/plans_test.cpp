@@ -63,8 +63,8 @@ TEST(Plans, SayEverythingOfEveryNode) {
     }
     for (const std::string_view word :
          {plan.taxonomy.structure, plan.taxonomy.parallelism, plan.taxonomy.optimisation,
-          plan.taxonomy.timing, plan.taxonomy.pattern, plan.taxonomy.data, plan.taxonomy.stragglers,
-          plan.taxonomy.communication, plan.taxonomy.computation})
+          word_of(plan.taxonomy.timing), plan.taxonomy.pattern, plan.taxonomy.data,
+          plan.taxonomy.stragglers, plan.taxonomy.communication, plan.taxonomy.computation})
       EXPECT_FALSE(word.empty());
     // Somebody has each layer, unless nodes share layers among them.
     std::vector<bool> held(resolved.architecture.layers.size());

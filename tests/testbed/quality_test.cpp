@@ -52,7 +52,7 @@ TEST_F(ShownQuality, IsThatOfTheEndAndTheBestIsNamed) {
   add("ring", {.settings = kByRing,
                .step_s = 0.1,
                .qualities = {0.3, 0.875, 0.125},
-               .status = "collapsed",
+               .status = RunStatus::kCollapsed,
                .test_quality = 0.11});
   add("solo",
       {.settings = kAlone, .step_s = 2, .qualities = {0.5, 0.85, 0.81}, .test_quality = 0.82});
@@ -89,7 +89,7 @@ TEST_F(ShownQuality, OfASharedCurveIsTheLeadersAtTheFollowersTimes) {
   note_shared_curve(follower, "leader");
   EXPECT_EQ(read_run(follower).curve_of, "") << "the leader is not there";
 
-  const auto lead = [&](const std::vector<double>& qualities, const std::string& status) {
+  const auto lead = [&](const std::vector<double>& qualities, RunStatus status) {
     make_run(folder_ / "leader", {.settings = kAlone,
                                   .step_s = 2,
                                   .qualities = qualities,
@@ -97,15 +97,15 @@ TEST_F(ShownQuality, OfASharedCurveIsTheLeadersAtTheFollowersTimes) {
                                   .test_quality = 0.7});
     return json_of(read_run(follower).record);
   };
-  const json done = lead({0.5, 0.85, 0.9}, "done");
+  const json done = lead({0.5, 0.85, 0.9}, RunStatus::kDone);
   EXPECT_EQ(done["status"], "done");
   EXPECT_EQ(done["evaluations"][1]["quality"], 0.85);
   EXPECT_EQ(done["time"]["to_target_s"], 20) << "its own clock, not the leader's 40 s";
   EXPECT_EQ(done["quality"]["final"], 0.7);
-  const json collapsed = lead({0.5, 0.85, 0.1}, "collapsed");
+  const json collapsed = lead({0.5, 0.85, 0.1}, RunStatus::kCollapsed);
   EXPECT_EQ(collapsed["status"], "collapsed");
   EXPECT_TRUE(collapsed["time"]["to_target_s"].is_null()) << "what was reached is lost again";
-  EXPECT_TRUE(lead({0.5, 0.6, 0.7}, "done")["time"]["to_target_s"].is_null());
+  EXPECT_TRUE(lead({0.5, 0.6, 0.7}, RunStatus::kDone)["time"]["to_target_s"].is_null());
 }
 
 // The note is a file that anybody may have written: it names a folder beside this one, or nothing.

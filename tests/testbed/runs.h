@@ -20,7 +20,7 @@ struct MadeRun {
   double step_s = 1;                   // seconds per step
   std::vector<double> qualities = {};  // one per 10 steps of 100 samples each
   std::vector<double> losses = {};     // per step; empty: falls to the end
-  std::string status = "done";
+  RunStatus status = RunStatus::kDone;
   uint64_t bytes = 1000;     // of rank 0; rank 1 sends half
   double test_quality = -1;  // at the end; negative: not measured
 };
@@ -31,7 +31,7 @@ inline std::string make_run(const std::string& folder, const MadeRun& made) {
   const size_t steps = 10 * made.qualities.size();
   RunRecord record;
   record.status = made.status;
-  record.error = made.status == "done" ? "" : "the loss is nan at step 3";
+  record.error = made.status == RunStatus::kDone ? "" : "the loss is nan at step 3";
   record.metric = "accuracy";
   record.virtual_clock = job.cluster.fabric == FabricKind::kVirtual;
   record.joules = 7;

@@ -80,8 +80,11 @@ TEST_F(Summary, OneSeedThatMissesTheTargetIsNotHidden) {
 TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
   add("ring", {.settings = kRing, .qualities = {0.5, 0.9}});
   add("tree1", {.settings = kTree, .step_s = 0.1, .qualities = {0.5, 0.9}});
-  add("tree2",
-      {.settings = kTree, .seed = 2, .step_s = 0.1, .qualities = {0.3}, .status = "diverged"});
+  add("tree2", {.settings = kTree,
+                .seed = 2,
+                .step_s = 0.1,
+                .qualities = {0.3},
+                .status = RunStatus::kDiverged});
   const Comparison made = summarise_runs(folders_);
   const json result = json_of(made);
   const json tree = row(result, "tree"), ring = row(result, "ring");
@@ -99,7 +102,7 @@ TEST_F(Summary, ADivergedRunDoesNotSpoilTheOthers) {
 }
 
 TEST_F(Summary, EverySeedEndsInItsOwnWay) {
-  add("ring1", {.settings = kRing, .qualities = {0.3}, .status = "diverged"});
+  add("ring1", {.settings = kRing, .qualities = {0.3}, .status = RunStatus::kDiverged});
   add("ring2", {.settings = kRing, .seed = 2, .qualities = {0.5, 0.9}});
   add("tree", {.settings = kTree, .qualities = {0.5, 0.9}});
   const Comparison made = summarise_runs(folders_);

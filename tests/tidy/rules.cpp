@@ -208,10 +208,11 @@ Findings strategies_see_nodes_alone(const SourceFile& file) {
   return lines_with(file, pattern, "is not for strategies: they see their node alone");
 }
 
-// Below jobs/ a choice between words is an enum: text becomes a value where settings are read.
+// A choice between words is an enum: text becomes a value where settings and records are read.
 Findings words_are_enums(const SourceFile& file) {
-  static const std::set<std::string> kFolders = {"fabric", "collectives", "optimizers", "sparse",
-                                                 "data",   "models",      "strategies"};
+  static const std::set<std::string> kFolders = {"core",   "fabric", "collectives", "optimizers",
+                                                 "sparse", "data",   "models",      "strategies",
+                                                 "jobs",   "cli"};
   if (!kFolders.contains(folder_of(file.path))) return {};
   static const std::regex pattern("[!=]= \"|\" [!=]= ");
   return lines_with(file, pattern, "compares text; make it an enum with words (core/schema.h)");

@@ -117,7 +117,10 @@ TEST(TidyRules, FindWhatTheyLookFor) {
        {"src/strategies/a.cpp", "if (config.mode == Pace::kLockstep) return;\n"}},
       {"WordsAreEnums",
        {"src/fabric/a.cpp", "const bool cut = \"crash\" != fault.kind;\n"},
-       {"src/cli/a.cpp", "if (kind == \"strategies\") return;\n"}},
+       {"src/testbed/a.cpp", "if (kind == \"strategies\") return;\n"}},
+      {"WordsAreEnums",
+       {"src/cli/a.cpp", "if (kind == \"strategies\") return;\n"},
+       {"src/cli/a.cpp", "if (kind == Listed::kStrategies) return;\n"}},
   };
   for (const Example& example : examples) {
     EXPECT_EQ(check(example.rule, example.bad).size(), 1u)

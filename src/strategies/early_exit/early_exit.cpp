@@ -25,7 +25,7 @@ class EarlyExit : public Strategy {
     return {.structure = "client-server",
             .parallelism = shares ? "hybrid" : "model",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "early exits",
             .data = sees_parts(config_) ? "a part of each sample on every device"
                                         : "shares of each batch on devices",

@@ -18,7 +18,7 @@ class FederatedAveraging : public Strategy {
     return {.structure = "client-server",
             .parallelism = "data",
             .optimisation = "decentralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "star",
             .data = "each client has samples of its own",
             .stragglers = fed::closes_early(config_) ? "the last clients of a round are left out"

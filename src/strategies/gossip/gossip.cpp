@@ -32,7 +32,7 @@ class Gossip : public Strategy {
     return {.structure = "peer-to-peer",
             .parallelism = "data",
             .optimisation = "decentralised",
-            .timing = sync ? "synchronous" : "asynchronous",
+            .timing = sync ? Timing::kSynchronous : Timing::kAsynchronous,
             .pattern = graph(config_.graph).name,
             .data = "shares of each batch",
             .stragglers = sync ? "neighbours wait" : "nobody waits",

@@ -36,9 +36,9 @@ class ParameterServer : public Strategy {
     return {.structure = "client-server",
             .parallelism = "data",
             .optimisation = "centralised",
-            .timing = bsp || backup ? "synchronous"
-                      : asp         ? "asynchronous"
-                                    : "bounded",
+            .timing = bsp || backup ? Timing::kSynchronous
+                      : asp         ? Timing::kAsynchronous
+                                    : Timing::kBounded,
             .pattern = "push and pull",
             .data = "shares of each batch",
             .stragglers = bsp      ? "everybody waits"

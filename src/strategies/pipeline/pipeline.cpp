@@ -18,7 +18,7 @@ class Pipeline : public ModelParallel {
     return {.structure = "peer-to-peer",
             .parallelism = hybrid ? "hybrid" : "model",
             .optimisation = "centralised",
-            .timing = synchronous ? "synchronous" : "bounded",
+            .timing = synchronous ? Timing::kSynchronous : Timing::kBounded,
             .pattern = hybrid ? "pipeline, all-reduce" : "pipeline",
             .data = hybrid ? "shares of each batch for copies" : "all samples pass every node",
             .stragglers = "everybody waits",
@@ -48,8 +48,7 @@ std::vector<Variant> pipeline_variants() {
   std::vector<Variant> variants;
   for (const ScheduleEntry& entry : pipeline_schedules()) {
     const std::string_view name = word_of(entry.schedule);
-    variants.push_back(
-        {fmt::format("pipeline-{}", name), {fmt::format("schedule=\"{}\"", name)}});
+    variants.push_back({fmt::format("pipeline-{}", name), {fmt::format("schedule=\"{}\"", name)}});
     // Whole batches, whatever the job says of parts of them.
     if (entry.schedule == PipelineSchedule::kAsynchronous)
       variants.back().settings.push_back("micro_batches=0");

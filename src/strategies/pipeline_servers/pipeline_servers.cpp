@@ -44,7 +44,7 @@ class PipelineServers : public Strategy {
     return {.structure = "client-server",
             .parallelism = hybrid ? "hybrid" : "model",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "pipeline, push and pull",
             .data = hybrid ? "shares of each batch for copies" : "all samples pass every stage",
             .stragglers = "everybody waits",

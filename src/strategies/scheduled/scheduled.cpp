@@ -25,7 +25,7 @@ class Scheduled : public Strategy {
     return {.structure = "client-server",
             .parallelism = "model",
             .optimisation = "centralised",
-            .timing = "synchronous",
+            .timing = Timing::kSynchronous,
             .pattern = "schedule, all-reduce",
             .data = "features of all samples",
             .stragglers = "everybody waits",

@@ -32,7 +32,6 @@ class CoordinateWorker {
   void record();
   bool measure();
   Optimality exchange_weights(uint64_t rounds);
-  void add_change(double delta, std::span<const double> column, double size_change);
 
   Context& context_;
   const ScheduledConfig& config_;

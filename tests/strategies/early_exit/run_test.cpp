@@ -90,8 +90,8 @@ TEST(EarlyExit, BothFabricsGiveTheSameBitsAndFigures) {
         tiers(4, "process") + Settings{"strategy.devices=2", "strategy.bits=2"}}) {
     const RunRecord real = run(mlp_task() + way);
     const RunRecord simulated = run(mlp_task() + way + Settings{"cluster.fabric=virtual"});
-    ASSERT_EQ(real.status, "done") << real.error;
-    ASSERT_EQ(simulated.status, "done") << simulated.error;
+    ASSERT_EQ(real.status, RunStatus::kDone) << real.error;
+    ASSERT_EQ(simulated.status, RunStatus::kDone) << simulated.error;
     EXPECT_EQ(real.nodes[0].parameters_sha256, simulated.nodes[0].parameters_sha256);
     EXPECT_EQ(real.nodes[0].extra.figures, simulated.nodes[0].extra.figures);
     EXPECT_EQ(real.nodes[0].test_quality, simulated.nodes[0].test_quality);
@@ -106,7 +106,7 @@ TEST(EarlyExit, BothFabricsGiveTheSameBitsAndFigures) {
 TEST(EarlyExit, SendsWhatTheSharesSay) {
   const RunRecord two = run(mlp_task() + tiers(2, "virtual") +
                             Settings{"strategy.cuts=[3]", "strategy.thresholds=[0.5]"});
-  ASSERT_EQ(two.status, "done") << two.error;
+  ASSERT_EQ(two.status, RunStatus::kDone) << two.error;
   const double left = figure(two, "device_exit_share");
   EXPECT_GT(left, 0.1);
   EXPECT_LT(left, 0.95);
@@ -118,7 +118,7 @@ TEST(EarlyExit, SendsWhatTheSharesSay) {
 
   const RunRecord three = run(mlp_task() + tiers(3, "virtual") +
                               Settings{"strategy.bits=8", "strategy.thresholds=[0.5, 0.5]"});
-  ASSERT_EQ(three.status, "done") << three.error;
+  ASSERT_EQ(three.status, RunStatus::kDone) << three.error;
   const double device = figure(three, "device_exit_share"), edge = figure(three, "edge_exit_share");
   EXPECT_NEAR(figure(three, "exit_bytes_per_sample"),
               1 + (1 - device) * (12 + 1) + (1 - device - edge) * 10, 1e-9);
@@ -144,7 +144,7 @@ TEST(EarlyExit, ThresholdsOfZeroAndOneSendAllOrNone) {
 TEST(EarlyExit, TrainingCostsTheSameWithoutTheArithmetic) {
   const Settings task = mlp_task() + tiers(3, "virtual");
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
-  ASSERT_EQ(cost.status, "done") << cost.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
   for (size_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s) << rank;
     EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent) << rank;
@@ -157,7 +157,7 @@ TEST(EarlyExit, TrainingCostsTheSameWithoutTheArithmetic) {
 TEST(EarlyExit, DivergenceIsNamed) {
   const RunRecord record =
       run(mlp_task() + tiers(3, "virtual") + Settings{"optimizer.kind=sgd", "optimizer.lr=1e30"});
-  EXPECT_EQ(record.status, "diverged") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDiverged) << record.error;
 }
 
 TEST(EarlyExitSettings, ThatContradictEachOtherAreNamed) {

@@ -79,7 +79,7 @@ TEST(EarlyExitViews, OfOneDeviceAreWholeSamples) {
     const RunRecord one = run(seen_task() + whole);
     const RunRecord part =
         run(seen_task() + parts(1, 3) + Settings{std::string("strategy.fuse_scores=") + how});
-    ASSERT_EQ(part.status, "done") << part.error;
+    ASSERT_EQ(part.status, RunStatus::kDone) << part.error;
     EXPECT_EQ(part.nodes[0].parameters_sha256, one.nodes[0].parameters_sha256) << how;
     EXPECT_EQ(part.nodes[0].test_quality, one.nodes[0].test_quality) << how;
     EXPECT_EQ(measured(part, "device_exit_share"), measured(one, "device_exit_share")) << how;
@@ -119,7 +119,7 @@ TEST(EarlyExitViews, AStepDescendsTheJointLoss) {
     const std::string all = "task.global_batch=" + std::to_string(samples.size());
     const TemporaryFolder folder;
     const RunRecord record = run(settings + Settings{all}, folder / "run");
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
 
     const Architecture& architecture = start->resolved.architecture;
     std::vector<float> moved(architecture.parameter_count);
@@ -186,7 +186,7 @@ TEST(EarlyExitViews, SendWhatTheFormulaOfThePaperSays) {
   const RunRecord record = run(
       seen_task() + parts(3, 3) +
       Settings{"strategy.bits=2", "strategy.thresholds=[0.5, 0.4]", "strategy.fuse_scores=mean"});
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const double local = measured(record, "device_exit_share");
   const double edge = measured(record, "edge_exit_share");
   EXPECT_GT(local, 0.1);
@@ -203,8 +203,8 @@ TEST(EarlyExitViews, SendWhatTheFormulaOfThePaperSays) {
 TEST(EarlyExitViews, BothFabricsGiveTheSameBitsAndFigures) {
   const Settings task = seen_task() + parts(2, 2, "process") + Settings{"strategy.bits=4"};
   const RunRecord real = run(task), simulated = run(task + Settings{"cluster.fabric=virtual"});
-  ASSERT_EQ(real.status, "done") << real.error;
-  ASSERT_EQ(simulated.status, "done") << simulated.error;
+  ASSERT_EQ(real.status, RunStatus::kDone) << real.error;
+  ASSERT_EQ(simulated.status, RunStatus::kDone) << simulated.error;
   EXPECT_EQ(real.nodes[0].parameters_sha256, simulated.nodes[0].parameters_sha256);
   EXPECT_EQ(real.nodes[0].extra.figures, simulated.nodes[0].extra.figures);
   for (size_t rank = 0; rank < real.nodes.size(); ++rank)
@@ -218,7 +218,7 @@ TEST(EarlyExitViews, CostTheSameWithoutTheArithmeticAndAsPlanned) {
     const Settings cost = {"cluster.cost_only=true"};
     const RunRecord full = run(task), costs = run(task + cost);
     const RunRecord shorter = run(task + cost + Settings{"task.max_steps=3"});
-    ASSERT_EQ(costs.status, "done") << costs.error;
+    ASSERT_EQ(costs.status, RunStatus::kDone) << costs.error;
     uint64_t most = 0;
     for (size_t rank = 0; rank < full.nodes.size(); ++rank) {
       EXPECT_EQ(full.nodes[rank].total_s, costs.nodes[rank].total_s) << rank;
@@ -247,7 +247,7 @@ TEST(EarlyExitViews, KeptExitsAnswerAsTheRunDid) {
        {images, seen_task() + parts(3, 2) + Settings{"strategy.fuse_scores=concat"}, whole}) {
     const TemporaryFolder folder;
     const RunRecord record = run(settings, folder / "run");
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     auto again = kept(settings);
     load_parameters(folder / "run/parameters.safetensors", again->resolved.architecture,
                     again->parameters);
@@ -304,7 +304,7 @@ TEST(EarlyExitViews, TheRecipeLeavesWorkForEdgeAndCloud) {
   const std::atomic<bool> never{false};
   const RunRecord record =
       launch(job, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_GT(measured(record, "device_exit_share"), 0.3);
   EXPECT_LT(measured(record, "device_exit_share"), 0.9);
   EXPECT_GT(measured(record, "edge_exit_share"), 0.02);

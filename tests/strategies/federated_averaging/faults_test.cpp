@@ -40,7 +40,7 @@ TEST(FederatedFaults, ALostWorkersClientsGoToOthersAndNothingElseChanges) {
       Job job = load_job("", virtual_fault_task({}));
       job.cluster.faults.push_back({.at_s = at_s, .nodes = {victim}});
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
       ASSERT_EQ(record.nodes.size(), 4u);
       for (const NodeReport& node : record.nodes)
         if (node.role == "worker") {
@@ -55,7 +55,7 @@ TEST(FederatedFaults, AWorkerThatComesBackTakesPartAgain) {
   Job job = load_job("", virtual_fault_task({}));
   job.cluster.faults.push_back({.at_s = 0.003, .nodes = {2}, .restart_s = 0.002});
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_EQ(record.nodes[0].parameters_sha256, expected);
   EXPECT_EQ(record.nodes.back().counters.at("workers_joined"), 1);
 }
@@ -82,7 +82,7 @@ TEST(FederatedFaults, DivergenceIsToldToEverybody) {
     Job job = load_job("", fault_task({"optimizer.lr=1e38", "task.data.noise=100",
                                        "cluster.fabric=" + std::string(fabric)}));
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "diverged") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDiverged) << record.error;
     for (const NodeOutcome& outcome : record.outcomes)
       EXPECT_EQ(outcome.exit_code, kExitDiverged) << outcome.error;
   }
@@ -100,8 +100,7 @@ Job random_job(uint64_t seed) {
   if (random.below(2)) settings.push_back("task.data.features=5000");
   Job job = load_job("", settings);
   for (uint64_t i = random.below(4); i > 0; --i) {
-    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown,
-                                      FaultKind::kPartition};
+    constexpr FaultKind kKinds[] = {FaultKind::kCrash, FaultKind::kLinkDown, FaultKind::kPartition};
     FaultConfig fault;
     fault.kind = kKinds[random.below(3)];
     fault.at_s = random.uniform() * 0.03;
@@ -111,11 +110,10 @@ Job random_job(uint64_t seed) {
     job.cluster.faults.push_back(fault);
   }
   if (random.below(2))
-    job.cluster.stragglers.push_back(
-        {.kind = StragglerKind::kRandom,
-         .factor = 5,
-         .probability = 0.2,
-         .distribution = Slowness::kExponential});
+    job.cluster.stragglers.push_back({.kind = StragglerKind::kRandom,
+                                      .factor = 5,
+                                      .probability = 0.2,
+                                      .distribution = Slowness::kExponential});
   return job;
 }
 
@@ -127,7 +125,7 @@ TEST(FederatedFaults, AHundredRandomSchedulesEndInAStatedOutcome) {
     const std::string outcome = stated_outcome(record.outcomes);
     ASSERT_EQ(outcome.find_first_not_of("dlf"), std::string::npos)
         << "seed " << seed << ": " << outcome;
-    if (record.status != "done")
+    if (record.status != RunStatus::kDone)
       ++ended;
     else if (outcome.find('l') != std::string::npos)
       ++survived;

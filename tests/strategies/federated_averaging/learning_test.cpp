@@ -14,7 +14,7 @@ RunRecord run_recipe(const std::string& recipe, const Settings& settings) {
   const std::atomic<bool> never{false};
   RunRecord record =
       launch(job, {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record;
 }
 

@@ -32,7 +32,7 @@ double seconds(const RunRecord& record) { return record.nodes.back().total_s; }
 
 RunRecord done(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record;
 }
 

@@ -30,10 +30,9 @@ TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
     Random random(seed, Stream::kTest);
     Job job = faulty_job(GetParam(), {"task.seed=" + std::to_string(seed)});
     const auto victim = static_cast<int64_t>(random.below(4));
-    job.cluster.faults.push_back(
-        {.at_s = random.uniform() * 0.03, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = random.uniform() * 0.03, .nodes = {victim}});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
     if (lost_nodes(record).empty()) continue;  // it had ended before
     ++lost;
@@ -68,7 +67,7 @@ TEST(Bsp, LosesNothingWithAWorker) {
       job.cluster.faults.push_back({.at_s = random.uniform() * 0.03,
                                     .nodes = {static_cast<int64_t>(2 * i + random.below(2))}});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     ASSERT_EQ(record.nodes.front().parameters_sha256, expected) << "seed " << seed;
     repeated += counter(record, "gradients_repeated");
     lost += static_cast<int>(lost_nodes(record).size());
@@ -102,7 +101,7 @@ TEST(Worker, ThatIsSlowIsNotMistakenForDead) {
     job.cluster.stragglers.push_back(
         {.kind = StragglerKind::kPause, .node = 1, .at_s = 0.01, .duration_s = 15});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_TRUE(lost_nodes(record).empty());
     EXPECT_EQ(counter(record, "workers_lost"), 0);
   }
@@ -113,7 +112,7 @@ TEST(Worker, ThatComesBackReceivesTheCurrentModel) {
     Job job = faulty_job(consistency, {"task.epochs=20"});
     job.cluster.faults.push_back({.at_s = 0.02, .nodes = {1}, .restart_s = 0.05});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << consistency << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << consistency << ": " << record.error;
     EXPECT_TRUE(lost_nodes(record).empty());
     EXPECT_EQ(counter(record, "workers_joined"), 2) << consistency;  // two servers saw it
     for (const NodeReport& node : record.nodes)
@@ -153,7 +152,7 @@ TEST(Process, KeepsWhatWasPushedWhenAnotherWorkerIsKilled) {
       Settings{"task.data.features=100", "task.epochs=4", "task.eval_every=4", "optimizer.lr=0.01"};
   Job undisturbed = load_job("", settings);
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   const NodeReport& whole = expected.nodes.front();
   int64_t repeated = 0;
   for (uint64_t seed = 1; seed <= 30 && repeated < 4; ++seed) {

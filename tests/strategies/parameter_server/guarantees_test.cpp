@@ -36,7 +36,7 @@ TEST_P(EveryConsistency, LearnsFromEverySampleOnce) {
   Job job = fabric == "virtual" ? straggling_job(settings)
                                 : load_job("", logistic_task() + stragglers() + settings);
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const auto& evaluations = record.evaluations;
   ASSERT_GE(evaluations.size(), 2u);
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
@@ -83,7 +83,7 @@ TEST(Backup, TakesExactlyAllButTheLateInEveryStep) {
   // 5 workers, 4 of them count; batches that divide evenly.
   Job job = straggling_job(servers(2, "backup") + cluster("virtual", 5));
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const int64_t steps = counter(record, "steps_closed");
   const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
   const auto batches = (static_cast<int64_t>(data.splits.train.size()) + 39) / 40;
@@ -99,7 +99,7 @@ TEST(Ssp, StalenessStaysWithinTheBound) {
     Job job = straggling_job(servers(2, "ssp") + cluster("virtual", 4) +
                              Settings{"strategy.staleness=" + std::to_string(bound)});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     // Missing are at most what the three others pushed meanwhile: they are at most `bound` ahead,
     // and it at most `bound` ahead of them.
     for (const NodeReport& node : record.nodes)
@@ -117,7 +117,7 @@ TEST(Waiting, NeitherWaitsForASlowWorkerNorLetsEqualOnesDrift) {
                                         "cluster.cost_only=true", "strategy.staleness=3"});
     if (factor > 1) job.cluster.stragglers.push_back({.node = 2, .factor = factor});
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(counter(record, "stale_reads"), 0);
     return record;
   };
@@ -135,7 +135,7 @@ TEST(Staleness, GrowsWithTheFreedomOfTheModel) {
   const auto staleness = [](const std::string& consistency, const Settings& more) {
     Job job = straggling_job(servers(1, consistency) + cluster("virtual", 4) + more);
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes.back().freshness.staleness_max;
   };
   EXPECT_EQ(staleness("bsp", {}), 0);
@@ -161,7 +161,7 @@ TEST(CostOnly, TakesTheSameTimeAndBytesAsTheRealThing) {
     Job costs = straggling_job(servers(2, consistency) + cluster("virtual", 4) +
                                Settings{"cluster.cost_only=true"});
     const RunRecord a = run_job(real), b = run_job(costs);
-    ASSERT_EQ(b.status, "done") << b.error;
+    ASSERT_EQ(b.status, RunStatus::kDone) << b.error;
     ASSERT_EQ(a.nodes.size(), b.nodes.size());
     for (size_t i = 0; i < a.nodes.size(); ++i) {
       EXPECT_DOUBLE_EQ(a.nodes[i].total_s, b.nodes[i].total_s);
@@ -176,7 +176,7 @@ TEST(StopAtTarget, EndsEveryModelEarly) {
                              Settings{"task.target=0.8", "task.stop_at_target=true",
                                       "task.eval_every=0.1", "task.epochs=50"});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_LT(record.evaluations.back().epoch, 10) << consistency;
   }
 }
@@ -188,7 +188,7 @@ TEST(Divergence, IsToldToEverybody) {
                                             "task.data.samples=2000", "task.epochs=50",
                                             "task.eval_every=100", "optimizer.lr=1e6"} +
                                    servers(2, consistency) + cluster(fabric, 3));
-      EXPECT_EQ(record.status, "diverged") << consistency << " " << record.error;
+      EXPECT_EQ(record.status, RunStatus::kDiverged) << consistency << " " << record.error;
       EXPECT_EQ(record.exit_code, kExitDiverged);
     }
 }
@@ -256,8 +256,8 @@ TEST(OneHost, SharesMemoryAndGivesTheSameAsMessages) {
   Job here = load_job("", task + cluster("process", 3));
   Job there = load_job("", task + cluster("virtual", 3));
   const RunRecord shared = run_job(here), sent = run_job(there);
-  ASSERT_EQ(shared.status, "done") << shared.error;
-  ASSERT_EQ(sent.status, "done") << sent.error;
+  ASSERT_EQ(shared.status, RunStatus::kDone) << shared.error;
+  ASSERT_EQ(sent.status, RunStatus::kDone) << sent.error;
   EXPECT_EQ(shared.nodes.front().parameters_sha256, sent.nodes.front().parameters_sha256);
   for (size_t i = 0; i < shared.nodes.size(); ++i)
     EXPECT_LT(shared.nodes[i].bytes_sent, sent.nodes[i].bytes_sent / 2);

@@ -32,7 +32,7 @@ TEST(Layers, MakeNoDifferenceWhenAWorkerIsLost) {
   const Settings settings = wide_task(3) + slow_network(3) + servers(2, "bsp") +
                             Settings{"task.deterministic=true", "task.max_steps=4"};
   const RunRecord undisturbed = run(settings + pull("whole"));
-  ASSERT_EQ(undisturbed.status, "done") << undisturbed.error;
+  ASSERT_EQ(undisturbed.status, RunStatus::kDone) << undisturbed.error;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Random random(seed, Stream::kFault);
     Job job = load_job("", settings + pull("layers"));
@@ -40,7 +40,7 @@ TEST(Layers, MakeNoDifferenceWhenAWorkerIsLost) {
         {.at_s = random.uniform() * 0.8 * undisturbed.nodes.front().total_s,
          .nodes = {1 + static_cast<int64_t>(random.below(2))}});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     EXPECT_EQ(record.nodes.front().parameters_sha256, undisturbed.nodes.front().parameters_sha256)
         << "seed " << seed;
     EXPECT_GT(counter(record, "workers_lost"), 0);

@@ -50,13 +50,13 @@ void expect_balanced(const RunRecord& record, int64_t shards) {
 TEST(Moves, ALostServersShardsAreSharedByTheOthers) {
   Job undisturbed = moving_job(3, 1, "bsp", kDeterministic);
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   EXPECT_EQ(served(expected), (std::vector<int64_t>{2, 2, 2}));
   for (int victim = 0; victim < 3; ++victim) {
     Job job = moving_job(3, 1, "bsp", kDeterministic);
     job.cluster.faults.push_back({.at_s = 0.01, .nodes = {kWorkers + victim}});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(served(record), (std::vector<int64_t>{3, 3}));
     EXPECT_GT(counter(record, "shards_moved"), 0);
     EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
@@ -71,10 +71,9 @@ TEST(Moves, CopiesAreMadeAgain) {
   const double longest_s = duration_s(undisturbed);
   Job job = moving_job(4, 1, "bsp", kDeterministic);
   for (int i = 0; i < 3; ++i)
-    job.cluster.faults.push_back(
-        {.at_s = longest_s * (0.2 + 0.2 * i), .nodes = {kWorkers + i}});
+    job.cluster.faults.push_back({.at_s = longest_s * (0.2 + 0.2 * i), .nodes = {kWorkers + i}});
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
   EXPECT_EQ(served(record), std::vector<int64_t>{8});
 }
@@ -85,11 +84,10 @@ TEST(Moves, AServerThatComesBackTakesItsShareAgain) {
   const double longest_s = duration_s(undisturbed);
   for (int victim = 0; victim < 3; ++victim) {
     Job job = moving_job(3, 1, "bsp", kDeterministic);
-    job.cluster.faults.push_back({.at_s = 0.2 * longest_s,
-                                  .nodes = {kWorkers + victim},
-                                  .restart_s = 0.2 * longest_s});
+    job.cluster.faults.push_back(
+        {.at_s = 0.2 * longest_s, .nodes = {kWorkers + victim}, .restart_s = 0.2 * longest_s});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(served(record), (std::vector<int64_t>{2, 2, 2})) << victim;
     EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
     EXPECT_EQ(counter(record, "pushes_applied"), kSteps * kWorkers * 6);
@@ -106,7 +104,7 @@ TEST(Moves, AServerMayComeLate) {
     job.cluster.faults.push_back(
         {.at_s = 0, .nodes = {kWorkers + late}, .restart_s = 0.3 * longest_s});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(served(record), (std::vector<int64_t>{2, 2, 2})) << late;
     EXPECT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256);
     EXPECT_EQ(counter(record, "pushes_applied"), kSteps * kWorkers * 6);
@@ -122,7 +120,7 @@ TEST_P(EverySchedule, LosesNothingUnderBsp) {
   const Case which = GetParam();
   Job undisturbed = moving_job(which.servers, which.replicas, "bsp", kDeterministic);
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   const double longest_s = duration_s(undisturbed);
   int64_t moved = 0;
   int balanced = 0;
@@ -131,7 +129,8 @@ TEST_P(EverySchedule, LosesNothingUnderBsp) {
     Job job = moving_job(which.servers, which.replicas, "bsp", kDeterministic);
     const double back_s = add_faults(job, which.servers, longest_s, random);
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error << describe(job);
+    ASSERT_EQ(record.status, RunStatus::kDone)
+        << "seed " << seed << ": " << record.error << describe(job);
     if (back_s < 0.8 * longest_s) {
       ++balanced;
       expect_balanced(record, which.servers * 2);
@@ -162,15 +161,15 @@ TEST_P(EverySchedule, AppliesEveryPushOnceInEveryModel) {
       Job job = moving_job(which.servers, which.replicas, "ssp", model);
       add_faults(job, which.servers, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << model[0] << ", seed " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << model[0] << ", seed " << seed << ": " << record.error;
       EXPECT_EQ(counter(record, "pushes_applied") % (which.servers * 2), 0) << model[0] << seed;
       EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
       EXPECT_EQ(counter(record, "workers_expelled"), 0);
       for (int rank = 1; rank < kWorkers; ++rank)
         EXPECT_EQ(record.nodes[static_cast<size_t>(rank)].parameters_sha256,
                   record.nodes.front().parameters_sha256);
-      EXPECT_EQ(record.evaluations.back().samples, kEpochs * 389)
-          << model[0] << ", seed " << seed;
+      EXPECT_EQ(record.evaluations.back().samples, kEpochs * 389) << model[0] << ", seed " << seed;
     }
   }
 }

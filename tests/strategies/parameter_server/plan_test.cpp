@@ -44,7 +44,7 @@ double thousand_s(const Settings& settings, const Data& data) {
     const RunRecord record =
         launch(resolve(job, data),
                {.out = "", .keep_files = false, .progress = ProgressStyle::kNone}, never);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     Total most;
     for (const NodeReport& node : record.nodes) {
       most.seconds = std::max(most.seconds, node.total_s);
@@ -179,7 +179,7 @@ TEST(ServerPlan, KeepsToWhatTheRestOfTheJobAllows) {
   const RunRecord real =
       run(logistic_task() +
           Settings{"strategy.kind=parameter_server", "cluster.workers=2", "strategy.servers=auto"});
-  EXPECT_EQ(real.status, "done") << real.error;
+  EXPECT_EQ(real.status, RunStatus::kDone) << real.error;
   EXPECT_EQ(real.plan, "1 server, on this machine");
 }
 
@@ -217,7 +217,7 @@ void expect_sent_as_planned(const Settings& more) {
            more;
   };
   const RunRecord shorter = run(settings_of(4)), longer = run(settings_of(24));
-  ASSERT_EQ(longer.status, "done") << longer.error;
+  ASSERT_EQ(longer.status, RunStatus::kDone) << longer.error;
   const Plan plan = resolve(load_job("", settings_of(24))).plan;
   struct Sent {
     double bytes = 0, messages = 0;

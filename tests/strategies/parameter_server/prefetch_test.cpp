@@ -23,8 +23,9 @@ std::string delayed_sgd(const Settings& settings) {
   std::vector<float> x(architecture.parameter_count), g(x.size());
   initialise(architecture, job.task.seed, x);
   std::vector<float> read = x, next = x;  // by this step and by the one after it
-  const auto model = load_models(architecture, 1).whole(
-      architecture, {.parameters = read, .gradients = g}, {.seed = job.task.seed, .threads = 1});
+  const auto model = load_models(architecture, 1)
+                         .whole(architecture, {.parameters = read, .gradients = g},
+                                {.seed = job.task.seed, .threads = 1});
   const auto optimizer = make_optimizer(job.optimizer, x.size());
   Batches batches(data.splits.train, Partition::kGlobal, 1, job.task.seed);
   batches.begin_epoch(0, job.task.global_batch);
@@ -98,7 +99,7 @@ TEST(Prefetch, GoesOnWithoutALostWorker) {
     const Settings settings = wide_task(3) + slow_network(3) + servers(2, consistency) + kPrefetch +
                               Settings{"strategy.staleness=2"};
     const RunRecord undisturbed = run(settings);
-    ASSERT_EQ(undisturbed.status, "done") << undisturbed.error;
+    ASSERT_EQ(undisturbed.status, RunStatus::kDone) << undisturbed.error;
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       Random random(seed, Stream::kFault);
       Job job = load_job("", settings);
@@ -106,14 +107,14 @@ TEST(Prefetch, GoesOnWithoutALostWorker) {
           {.at_s = random.uniform() * 0.5 * undisturbed.nodes.front().total_s,
            .nodes = {1 + static_cast<int64_t>(random.below(2))}});
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << consistency << " " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << consistency << " " << seed << ": " << record.error;
       EXPECT_GT(counter(record, "workers_lost"), 0);
       EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
       EXPECT_EQ(counter(record, "stale_reads"), 0);
       ASSERT_FALSE(record.evaluations.empty());
       // Of the lost worker's last push some shards may have got more than others.
-      EXPECT_GE(record.evaluations.back().samples,
-                undisturbed.evaluations.back().samples);
+      EXPECT_GE(record.evaluations.back().samples, undisturbed.evaluations.back().samples);
     }
   }
 }

@@ -56,7 +56,7 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
   const Settings deterministic = {"task.deterministic=true"};
   Job undisturbed = replicated_job(count, replicas, "bsp", deterministic);
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   expect_exactly_once(expected, kPushes, count);
   Job alone = load_job("", logistic_task() + Settings{"strategy.kind=solo", "cluster.workers=1",
                                                       "cluster.fabric=virtual", "task.epochs=2",
@@ -71,7 +71,7 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
     const auto victims = 1 + static_cast<int>(random.below(static_cast<uint64_t>(replicas)));
     kill_servers(job, count, victims, longest_s, random);
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     ASSERT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256)
         << "seed " << seed;
     expect_exactly_once(record, kPushes, count);
@@ -95,7 +95,8 @@ TEST_P(EveryRing, AppliesEveryPushOnceInEveryModel) {
       Job job = replicated_job(count, replicas, consistency);
       kill_servers(job, count, replicas, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << consistency << ", seed " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << consistency << ", seed " << seed << ": " << record.error;
       if (consistency != "backup") expect_exactly_once(record, kPushes, count);
       for (int rank = 1; rank < kWorkers; ++rank)
         EXPECT_EQ(record.nodes[static_cast<size_t>(rank)].parameters_sha256,
@@ -117,7 +118,8 @@ TEST_P(EveryRing, KeepsWhatIsPushedBetweenPulls) {
       Job job = replicated_job(count, replicas, "ssp", more);
       kill_servers(job, count, replicas, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << more[0] << ", seed " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << more[0] << ", seed " << seed << ": " << record.error;
       EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
       EXPECT_EQ(counter(record, "workers_expelled"), 0);
       EXPECT_EQ(counter(record, "pushes_applied") % (count * kShardsPerServer), 0);  // all the same
@@ -146,7 +148,7 @@ TEST_P(EveryRing, LosesNothingWithAWorkerEither) {
     if (seed % 2) job.cluster.faults.front().at_s = at_s + 0.002 * (random.uniform() - 0.5);
     job.cluster.faults.front().at_s = std::max(0.0, job.cluster.faults.front().at_s);
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     ASSERT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256)
         << "seed " << seed;
   }
@@ -165,9 +167,8 @@ TEST(Replicas, MoreLossesThanCopiesEndTheRun) {
       for (const int lost : {2, 3}) {
         Job job = replicated_job(3, 1, consistency);
         for (int server = 0; server < lost; ++server)
-          job.cluster.faults.push_back({.at_s = 0.01,
-                                        .nodes = {kWorkers + server},
-                                        .restart_s = restart_s});
+          job.cluster.faults.push_back(
+              {.at_s = 0.01, .nodes = {kWorkers + server}, .restart_s = restart_s});
         const RunRecord record = run_job(job);
         EXPECT_EQ(record.exit_code, kExitPeerLost);
         EXPECT_NE(record.error.find("every server is lost that had a copy"), std::string::npos)
@@ -220,7 +221,7 @@ TEST(Replicas, SurviveSigkillOfProcesses) {
                                  "task.data.test=0"};
   Job undisturbed = load_job("", task + replicated(2, 1, "bsp"));
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   double longest_s = 0;
   for (const NodeReport& node : expected.nodes) longest_s = std::max(longest_s, node.total_s);
   int in_time = 0;

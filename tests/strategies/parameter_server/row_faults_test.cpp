@@ -52,7 +52,7 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
     const Settings settings = kDeterministic + Settings{"optimizer.kind=" + optimizer};
     Job undisturbed = rows_job(which, "bsp", settings);
     const RunRecord expected = run_job(undisturbed);
-    ASSERT_EQ(expected.status, "done") << expected.error;
+    ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
     expect_exactly_once(expected, which);
     // Copies make no difference to the result.
     Job alone = rows_job({which.servers, 0}, "bsp", settings);
@@ -65,7 +65,8 @@ TEST_P(EveryRing, LosesNothingUnderBsp) {
       const auto victims = 1 + static_cast<int>(random.below(uint64_t(which.replicas)));
       kill_servers(job, which.servers, victims, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << optimizer << ", seed " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << optimizer << ", seed " << seed << ": " << record.error;
       ASSERT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256)
           << optimizer << ", seed " << seed;
       expect_exactly_once(record, which);
@@ -89,7 +90,8 @@ TEST_P(EveryRing, AppliesEveryPushOnceInEveryModel) {
       Job job = rows_job(which, consistency);
       kill_servers(job, which.servers, which.replicas, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done") << consistency << ", seed " << seed << ": " << record.error;
+      ASSERT_EQ(record.status, RunStatus::kDone)
+          << consistency << ", seed " << seed << ": " << record.error;
       if (consistency != "backup") expect_exactly_once(record, which);
       EXPECT_EQ(counter(record, "stale_reads"), 0);
       for (int rank = 1; rank < kWorkers; ++rank)
@@ -106,7 +108,7 @@ TEST_P(EveryRing, MovesRowsWithoutLosingAny) {
   const Settings adam = Settings{"optimizer.kind=adam"};
   Job undisturbed = rows_job(which, "bsp", kDeterministic + adam);
   const RunRecord expected = run_job(undisturbed);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   const double longest_s = duration_s(undisturbed);
   int64_t moved = 0;
   for (const std::string consistency : {"bsp", "asp", "ssp", "adaptive", "backup"})
@@ -116,7 +118,7 @@ TEST_P(EveryRing, MovesRowsWithoutLosingAny) {
       Job job = rows_job(which, consistency, adam + (exact ? kDeterministic : Settings{}));
       add_faults(job, which.servers, longest_s, random);
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done")
+      ASSERT_EQ(record.status, RunStatus::kDone)
           << consistency << ", seed " << seed << ": " << record.error << describe(job);
       if (exact) {
         ASSERT_EQ(record.nodes.front().parameters_sha256, expected.nodes.front().parameters_sha256)
@@ -149,7 +151,7 @@ TEST(RowReplicas, SurviveTheLossOfAWorkerToo) {
       job.cluster.faults.push_back(
           {.at_s = at_s, .nodes = {static_cast<int64_t>(random.below(2) + 1)}});
       const RunRecord record = run_job(job);
-      ASSERT_EQ(record.status, "done")
+      ASSERT_EQ(record.status, RunStatus::kDone)
           << consistency << ", seed " << seed << ": " << record.error << describe(job);
       EXPECT_EQ(counter(record, "pushes_duplicated"), 0);
       EXPECT_EQ(counter(record, "workers_expelled"), 0);
@@ -165,8 +167,8 @@ TEST(RowReplicas, CostTheSameWhenOnlyCostsCount) {
   for (Job* job : {&full_job, &cost_job})
     job->cluster.faults.push_back({.at_s = 0.01, .nodes = {kWorkers + 1}});
   const RunRecord full = run_job(full_job), costs = run_job(cost_job);
-  ASSERT_EQ(full.status, "done") << full.error;
-  ASSERT_EQ(costs.status, "done") << costs.error;
+  ASSERT_EQ(full.status, RunStatus::kDone) << full.error;
+  ASSERT_EQ(costs.status, RunStatus::kDone) << costs.error;
   EXPECT_GT(counter(full, "shards_moved"), 0);
   EXPECT_EQ(counter(full, "rows_made"), counter(costs, "rows_made"));
   for (size_t i = 0; i < full.nodes.size(); ++i) {
@@ -207,7 +209,7 @@ TEST(RowReplicas, SurviveSigkillOfProcesses) {
       ratings_task() + servers(2, "bsp") + cluster("process", 2) + kDeterministic +
       Settings{"strategy.replicas=1", "task.epochs=20", "task.data.test=0", "task.eval_every=20"};
   const RunRecord expected = run(settings);
-  ASSERT_EQ(expected.status, "done") << expected.error;
+  ASSERT_EQ(expected.status, RunStatus::kDone) << expected.error;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Random random(seed, Stream::kFault);
     const auto victim = 2 + static_cast<Rank>(random.below(2));
@@ -239,14 +241,14 @@ TEST(RowSnapshots, GoOnToTheSameResultUnderBsp) {
     const Settings settings = snapshot_settings("bsp", "virtual") + kDeterministic +
                               Settings{"optimizer.kind=" + optimizer};
     const RunRecord whole = run(settings);
-    ASSERT_EQ(whole.status, "done") << whole.error;
+    ASSERT_EQ(whole.status, RunStatus::kDone) << whole.error;
     const RunRecord lost =
         interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
     EXPECT_EQ(lost.exit_code, kExitPeerLost);
     EXPECT_NE(lost.error.find("strategy.resume=" + (folder / "lost")), std::string::npos)
         << lost.error;
     const RunRecord again = run(settings + Settings{"strategy.resume=" + (folder / "lost")});
-    ASSERT_EQ(again.status, "done") << again.error;
+    ASSERT_EQ(again.status, RunStatus::kDone) << again.error;
     EXPECT_EQ(again.nodes.front().parameters_sha256, whole.nodes.front().parameters_sha256)
         << optimizer;
     EXPECT_GE(counter(again, "resumed_at_update"), 10);
@@ -271,11 +273,9 @@ TEST(RowSnapshots, LearnFromEverySampleInEveryModel) {
         interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
     EXPECT_EQ(lost.exit_code, kExitPeerLost) << lost.error;
     const RunRecord resumed = run(settings + Settings{"strategy.resume=" + (folder / "lost")});
-    ASSERT_EQ(resumed.status, "done") << consistency << ": " << resumed.error;
+    ASSERT_EQ(resumed.status, RunStatus::kDone) << consistency << ": " << resumed.error;
     EXPECT_GT(counter(resumed, "resumed_at_update"), 0);
-    EXPECT_EQ(resumed.evaluations.back().samples,
-              whole.evaluations.back().samples)
-        << consistency;
+    EXPECT_EQ(resumed.evaluations.back().samples, whole.evaluations.back().samples) << consistency;
   }
 }
 
@@ -283,7 +283,7 @@ TEST(RowSnapshots, OfProcessesGoOnToo) {
   const TemporaryFolder folder;
   const Settings settings = snapshot_settings("bsp", "process") + kDeterministic;
   const RunRecord whole = run(settings, folder / "whole");
-  ASSERT_EQ(whole.status, "done") << whole.error;
+  ASSERT_EQ(whole.status, RunStatus::kDone) << whole.error;
   EXPECT_EQ(checksum(settings + Settings{"strategy.resume=" + (folder / "whole")}),
             whole.nodes.front().parameters_sha256);
 }

@@ -81,7 +81,7 @@ TEST_P(EveryConsistency, LearnsFromSparseRows) {
                                                   "optimizer.kind=adagrad", "optimizer.lr=0.2"};
   Job job = load_job("", task + servers(2, GetParam()) + cluster("virtual", 4));
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   const auto& rows = record.evaluations;
   ASSERT_GE(rows.size(), 2u);
   EXPECT_LT(rows.back().quality, 0.25);  // the variance of the ratings is about 0.43
@@ -104,10 +104,9 @@ TEST_P(EveryConsistency, GoesOnWithoutALostWorker) {
                          Settings{"task.epochs=3", "cluster.timeout=20", "cluster.detect=0.05",
                                   "task.seed=" + std::to_string(seed)});
     const auto victim = static_cast<int64_t>(random.below(4));
-    job.cluster.faults.push_back(
-        {.at_s = random.uniform() * 0.03, .nodes = {victim}});
+    job.cluster.faults.push_back({.at_s = random.uniform() * 0.03, .nodes = {victim}});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << "seed " << seed << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << "seed " << seed << ": " << record.error;
     lost += static_cast<int>(counter(record, "workers_lost") > 0);
     for (const NodeReport& node : record.nodes)
       if (node.role == "worker") {
@@ -199,7 +198,7 @@ TEST(SparseServer, MakesTouchedRowsOnly) {
                    "task.model=sparse_logistic", "task.global_batch=50", "cluster.timeout=60"} +
               servers(2, "asp") + cluster("process", 2));
   const RunRecord record = run_job(job);
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_EQ(counter(record, "rows_made"), 7 + 2 + 1);
 }
 
@@ -207,8 +206,8 @@ TEST(SparseServer, MakesTouchedRowsOnly) {
 TEST(SparseCosts, AreThoseOfTheFullRun) {
   const Settings task = ratings_task() + servers(2, "bsp") + cluster("virtual", 3);
   const RunRecord full = run(task), costs = run(task + Settings{"cluster.cost_only=true"});
-  ASSERT_EQ(full.status, "done") << full.error;
-  ASSERT_EQ(costs.status, "done") << costs.error;
+  ASSERT_EQ(full.status, RunStatus::kDone) << full.error;
+  ASSERT_EQ(costs.status, RunStatus::kDone) << costs.error;
   ASSERT_EQ(full.nodes.size(), costs.nodes.size());
   for (size_t i = 0; i < full.nodes.size(); ++i) {
     EXPECT_EQ(full.nodes[i].bytes_sent, costs.nodes[i].bytes_sent);

@@ -24,7 +24,7 @@ TEST(PullEvery, GoesOnAcrossEpochs) {
       for (const int pull_every : {4, 5}) {
         Job job = load_job("", few_steps(consistency, pull_every) + cluster(fabric, 3));
         const RunRecord record = run_job(job);
-        ASSERT_EQ(record.status, "done") << record.error;
+        ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
         EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "pushes_dropped"), 0);
         const EvaluationRow& last = record.evaluations.back();
         EXPECT_EQ(last.samples, 4 * 324);
@@ -46,7 +46,7 @@ TEST(PullEvery, GoesOnWithoutALostWorker) {
                                Settings{"task.epochs=1", "cluster.timeout=5"});
     job.cluster.faults.push_back({.at_s = tenth_ms * 1e-4, .nodes = {2}});
     const RunRecord record = run_job(job);
-    EXPECT_EQ(record.status, "done") << tenth_ms << " " << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << tenth_ms << " " << record.error;
     EXPECT_EQ(counter(record, "workers_expelled"), 0) << tenth_ms;
   }
 }
@@ -60,7 +60,7 @@ TEST(Backup, TakesAsManyStepsAsItIsTold) {
     job.cluster.stragglers.push_back(
         {.kind = StragglerKind::kRandom, .factor = 10, .probability = 0.1});
     const RunRecord record = run_job(job);
-    ASSERT_EQ(record.status, "done") << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(counter(record, "steps_closed"), 2 * 10);
     EXPECT_EQ(counter(record, "pushes_applied"), 2 * 10 * (5 - backup));
     EXPECT_EQ(record.evaluations.back().step, 10);
@@ -150,9 +150,9 @@ TEST(Rate, DynamicByHand) {
 // Whenever a server is lost, each weight is revised once: also when the other one takes over while
 // the updates of clock 0 come in.
 TEST(Rate, DynamicByHandWheneverAServerIsLost) {
-  const Settings settings = fast_and_slow(
-      {"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9",
-       "strategy.servers=2", "strategy.replicas=1", "strategy.shards_per_server=1"});
+  const Settings settings =
+      fast_and_slow({"strategy.rate=dynamic", "strategy.consistency=ssp", "strategy.staleness=9",
+                     "strategy.servers=2", "strategy.replicas=1", "strategy.shards_per_server=1"});
   ByHand hand{LinearReference(settings)};
   hand.add(1, 0, 1);
   hand.add(1, 1, 0);

@@ -51,7 +51,7 @@ std::vector<std::string> files_of(const std::string& folder, int shard) {
 std::string why_refused(const Settings& settings) {
   try {
     const RunRecord record = run(settings);
-    return record.status == "done" ? "" : record.error;
+    return record.status == RunStatus::kDone ? "" : record.error;
   } catch (const DataError& error) {
     return error.what();
   }
@@ -64,7 +64,7 @@ TEST(Snapshots, GoOnToTheSameResultUnderBsp) {
     const Settings settings =
         snapshot_task("bsp") + Settings{"task.deterministic=true", "optimizer.kind=" + optimizer};
     const RunRecord whole = run(settings);
-    ASSERT_EQ(whole.status, "done") << whole.error;
+    ASSERT_EQ(whole.status, RunStatus::kDone) << whole.error;
     const RunRecord lost =
         interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
     EXPECT_EQ(lost.exit_code, kExitPeerLost);
@@ -99,7 +99,7 @@ TEST(Snapshots, LearnFromEverySampleInEveryModel) {
         interrupted_run(settings, whole.nodes.front().total_s * 0.7, folder / "lost");
     EXPECT_EQ(lost.exit_code, kExitPeerLost) << lost.error;
     const RunRecord resumed = run(settings + Settings{"strategy.resume=" + (folder / "lost")});
-    ASSERT_EQ(resumed.status, "done") << consistency << ": " << resumed.error;
+    ASSERT_EQ(resumed.status, RunStatus::kDone) << consistency << ": " << resumed.error;
     EXPECT_GT(counter(resumed, "resumed_at_update"), 0);
     const EvaluationRow& last = resumed.evaluations.back();
     EXPECT_EQ(last.samples, whole.evaluations.back().samples) << consistency;
@@ -111,14 +111,14 @@ TEST(Snapshots, OfProcessesGoOnToo) {
   TemporaryFolder folder;
   const Settings settings = snapshot_task("bsp", "process") + Settings{"task.deterministic=true"};
   const RunRecord whole = run(settings, folder / "whole");
-  ASSERT_EQ(whole.status, "done") << whole.error;
+  ASSERT_EQ(whole.status, RunStatus::kDone) << whole.error;
   EXPECT_EQ(checksum(settings + Settings{"strategy.resume=" + (folder / "whole")}),
             whole.nodes.front().parameters_sha256);
 }
 
 TEST(Snapshots, OfAnotherJobAreRefused) {
   TemporaryFolder folder;
-  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, "done");
+  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, RunStatus::kDone);
   const Settings resume = {"strategy.resume=" + (folder / "first")};
   for (const std::string change :
        {"task.data.features=8", "optimizer.kind=adam", "strategy.servers=3", "cluster.workers=2"}) {
@@ -133,7 +133,7 @@ TEST(Snapshots, OfAnotherJobAreRefused) {
 // The error names settings and data that would change the result, with their old and new values.
 TEST(Snapshots, OfOtherSettingsAreRefusedByName) {
   TemporaryFolder folder;
-  ASSERT_EQ(run(snapshot_task("asp"), folder / "first").status, "done");
+  ASSERT_EQ(run(snapshot_task("asp"), folder / "first").status, RunStatus::kDone);
   const Settings resume = {"strategy.resume=" + (folder / "first")};
   for (const auto& [change, named] : std::vector<std::pair<std::string, std::string>>{
            {"task.seed=7", "task.seed 1 -> 7"},
@@ -188,7 +188,7 @@ TEST(Snapshots, TheRecordTellsWhatEachRunDid) {
 // Snapshots of the earlier version do not hold the settings of their run.
 TEST(Snapshots, OfAnEarlierVersionAreRefusedWithWhatToDo) {
   TemporaryFolder folder;
-  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, "done");
+  ASSERT_EQ(run(snapshot_task("bsp"), folder / "first").status, RunStatus::kDone);
   for (const std::string& path : files_of(folder / "first", 0))
     std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).write("TPSSNAP1", 8);
   const std::string error =

@@ -66,8 +66,7 @@ std::optional<Job> job_of(const Shape& shape, Random& random) {
   if (random.below(2) == 0)
     job->cluster.stragglers.push_back(
         {.kind = StragglerKind::kRandom, .factor = 10, .probability = 0.2});
-  if (random.below(2) == 0)
-    job->cluster.stragglers.push_back({.node = 0, .factor = 3});
+  if (random.below(2) == 0) job->cluster.stragglers.push_back({.node = 0, .factor = 3});
   return job;
 }
 
@@ -91,11 +90,11 @@ TEST(AnyJob, HasTheStepsAndSamplesThatItNames) {
       continue;
     }
     ++tried;
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "stale_reads") +
                   counter(record, "pushes_duplicated"),
               0);
-    if (record.status != "done") continue;
+    if (record.status != RunStatus::kDone) continue;
     const Data data = load_data(job->task.data, job->task.seed, job->base_dir);
     const auto train = static_cast<int64_t>(data.splits.train.size());
     const int64_t in_epoch = (train + shape.batch - 1) / shape.batch;
@@ -138,7 +137,7 @@ void lose_one(uint64_t seed) {
   } catch (const ConfigError&) {
     return;
   }
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_EQ(counter(record, "workers_expelled") + counter(record, "stale_reads"), 0);
 }
 

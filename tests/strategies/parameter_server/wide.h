@@ -31,7 +31,7 @@ inline Settings pull(const std::string& how) { return {"strategy.pull=" + how}; 
 
 inline double time_s(const Settings& settings) {
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record.nodes.front().total_s;
 }
 

@@ -78,12 +78,12 @@ TEST(WideKeys, NeedMemoryForTouchedRowsOnly) {
   for (const std::string fabric : {"process", "virtual"}) {
     const Settings on = servers(2, "bsp") + cluster(fabric, 2);
     const RunRecord wide = run(files.task("wide") + on, files.folder / ("wide-" + fabric));
-    ASSERT_EQ(wide.status, "done") << wide.error;
+    ASSERT_EQ(wide.status, RunStatus::kDone) << wide.error;
     EXPECT_LE(counter(wide, "rows_made"), 501);
     for (const NodeReport& node : wide.nodes)
       EXPECT_LT(node.peak_memory_bytes, double{1 << 30}) << "rank " << node.rank;
     const RunRecord narrow = run(files.task("narrow") + on, files.folder / ("narrow-" + fabric));
-    ASSERT_EQ(narrow.status, "done") << narrow.error;
+    ASSERT_EQ(narrow.status, RunStatus::kDone) << narrow.error;
     EXPECT_EQ(counter(wide, "rows_made"), counter(narrow, "rows_made"));
     EXPECT_EQ(wide.nodes.front().test_quality, narrow.nodes.front().test_quality);
 
@@ -111,7 +111,7 @@ TEST(WideKeys, WorkInEveryModelAndWithReplicas) {
     const RunRecord record = run(
         task + servers(2, consistency) + cluster("virtual", 3) +
         Settings{"strategy.replicas=1", "cluster.faults=[{kind=\"crash\", at=0.01, nodes=[4]}]"});
-    ASSERT_EQ(record.status, "done") << consistency << ": " << record.error;
+    ASSERT_EQ(record.status, RunStatus::kDone) << consistency << ": " << record.error;
     EXPECT_LE(counter(record, "rows_made"), 501);
   }
 }

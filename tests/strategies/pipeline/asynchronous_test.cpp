@@ -117,7 +117,7 @@ TEST(AsynchronousPipeline, OfOneStageIsOneWorkerAlone) {
 // The last stage is up to date; each one before it is an update further behind.
 TEST(AsynchronousPipeline, ReportsStaleness) {
   const RunRecord record = run(task_in_stages() + kAsynchronous + on("virtual", 4));
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   for (const NodeReport& node : record.nodes) {
     EXPECT_EQ(node.freshness.staleness_max, 3 - node.rank);
     EXPECT_LE(node.freshness.staleness_mean, 3 - node.rank);
@@ -151,7 +151,7 @@ TEST(AsynchronousPipeline, HasNoBubbleBetweenBatches) {
                          "cluster.cost_only=true"};
   const auto bubble = [&](const Settings& schedule) {
     const RunRecord record = run(task + schedule);
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes[0].extra.figures.at("pipeline_bubble");
   };
   EXPECT_LT(bubble({"strategy.schedule=asynchronous"}), 0.05);

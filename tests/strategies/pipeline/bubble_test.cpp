@@ -39,7 +39,7 @@ Settings balanced(size_t stages, size_t micro_batches, const std::string& schedu
 }
 
 const NodeReport& first(const RunRecord& record) {
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return record.nodes.front();
 }
 
@@ -105,7 +105,7 @@ TEST(Traffic, IsWhatCheckSays) {
       all.push_back("task.max_steps=" + steps);
       uint64_t most = 0;
       const RunRecord record = run(all);
-      EXPECT_EQ(record.status, "done") << record.error;
+      EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
       for (const NodeReport& node : record.nodes)
         if (node.rank % 4 == 1) most = std::max(most, node.bytes_sent);
       return static_cast<double>(most);

@@ -59,7 +59,7 @@ TEST(PipelineCopies, LearnWhatOneWorkerDoes) {
 TEST(PipelineCopies, MeasureQualityLikeOneWorker) {
   const RunRecord one = run(task_with_copies("0", 1, "virtual") + kExact);
   const RunRecord four = run(task_with_copies("[1, 2, 1]", 4, "virtual") + kExact);
-  ASSERT_EQ(four.status, "done") << four.error;
+  ASSERT_EQ(four.status, RunStatus::kDone) << four.error;
   ASSERT_EQ(one.evaluations.size(), four.evaluations.size());
   for (size_t i = 0; i < one.evaluations.size(); ++i) {
     EXPECT_EQ(one.evaluations[i].quality, four.evaluations[i].quality);
@@ -72,7 +72,7 @@ TEST(PipelineCopies, CostTheSameWithoutTheArithmetic) {
   const Settings task = task_with_copies("[2, 1, 1]", 4, "virtual") + cut;
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
   const RunRecord real = run(task_with_copies("[2, 1, 1]", 4, "process") + cut);
-  ASSERT_EQ(cost.status, "done") << cost.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
   for (size_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
     EXPECT_EQ(full.nodes[rank].bytes_sent, real.nodes[rank].bytes_sent);
@@ -102,7 +102,7 @@ TEST(PipelineCopies, AutoCopiesWhatIsSlowAndSmall) {
   EXPECT_NE(lines.at(2).find("stage 1 on rank 3"), std::string::npos) << lines.at(2);
   const auto time_of = [&](const std::string& setting) {
     const RunRecord record = run(task + Settings{setting});
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes.at(0).total_s;
   };
   const double chosen_s = time_of("strategy.copies=\"auto\"");
@@ -271,10 +271,10 @@ TEST(PipelineCopies, NeedASampleForEachCopyAndNotForEachNode) {
             checksum(task_with_copies("0", 1, "process") + kExact + small +
                      Settings{"strategy={ kind = \"solo\" }"}));
   for (const char* fabric : {"virtual", "process"})
-    EXPECT_EQ(run(task_with_copies("[2, 2, 2]", 6, fabric) + small).status, "done");
+    EXPECT_EQ(run(task_with_copies("[2, 2, 2]", 6, fabric) + small).status, RunStatus::kDone);
   EXPECT_NE(refusal(task_with_copies("[5, 1]", 6, "virtual") + small).find("global_batch = 4"),
             std::string::npos);
-  EXPECT_EQ(run(task_with_copies("auto", 6, "virtual") + small).status, "done");
+  EXPECT_EQ(run(task_with_copies("auto", 6, "virtual") + small).status, RunStatus::kDone);
   EXPECT_NE(refusal(task_with_copies("auto", 30, "virtual") + small).find("strategy.copies"),
             std::string::npos);
   EXPECT_NE(refusal(task_with_copies("0", 6, "virtual") + small +

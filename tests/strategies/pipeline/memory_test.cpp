@@ -17,7 +17,7 @@ Peak peak_of(const Settings& settings) {
   Job job = load_job("", settings);
   const double predicted = resolve(job).plan.most_memory_bytes();
   const RunRecord record = run(settings);
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   return {record.nodes.at(0).peak_memory_bytes, predicted};
 }
 
@@ -78,8 +78,8 @@ TEST(PipelineMemory, OfALargeModelIsLessOnEveryNodeThanThatOfTheWhole) {
   };
   const auto [whole, alone] = both({"strategy.kind=solo", "cluster.workers=1"});
   const auto [cut, spread] = both({"strategy.kind=pipeline", "cluster.workers=4"});
-  ASSERT_EQ(alone.status, "done") << alone.error;
-  ASSERT_EQ(spread.status, "done") << spread.error;
+  ASSERT_EQ(alone.status, RunStatus::kDone) << alone.error;
+  ASSERT_EQ(spread.status, RunStatus::kDone) << spread.error;
   const double model = sizeof(float) * static_cast<double>(whole.architecture.parameter_count);
   ASSERT_GT(model, 100e6);
   for (size_t rank = 0; rank < 4; ++rank) {

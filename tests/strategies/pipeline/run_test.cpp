@@ -59,7 +59,7 @@ TEST(Pipeline, LeavesWhatOtherRunsLeave) {
   EXPECT_EQ(parameters_after(task + pipeline("1f1b", 4, "process")),
             parameters_after(task + alone));
   const RunRecord one = run(task + alone), four = run(task + pipeline("1f1b", 4, "virtual"));
-  ASSERT_EQ(four.status, "done") << four.error;
+  ASSERT_EQ(four.status, RunStatus::kDone) << four.error;
   ASSERT_EQ(one.evaluations.size(), four.evaluations.size());
   EXPECT_EQ(one.evaluations.back().quality, four.evaluations.back().quality);
   EXPECT_EQ(one.evaluations.back().loss, four.evaluations.back().loss);
@@ -74,7 +74,7 @@ TEST(Pipeline, CostsAreTheSameWithoutTheArithmetic) {
   const Settings task = mlp_task() + pipeline("1f1b", 4, "virtual");
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
   const RunRecord real = run(mlp_task() + pipeline("1f1b", 4, "process"));
-  ASSERT_EQ(cost.status, "done") << cost.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
   for (size_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s);
     EXPECT_EQ(full.nodes[rank].bytes_sent, cost.nodes[rank].bytes_sent);
@@ -86,7 +86,7 @@ TEST(Pipeline, CostsAreTheSameWithoutTheArithmetic) {
 TEST(Pipeline, DivergenceIsNamed) {
   const RunRecord record = run(mlp_task() + pipeline("1f1b", 4, "virtual") +
                                Settings{"optimizer.kind=sgd", "optimizer.lr=1e30"});
-  EXPECT_EQ(record.status, "diverged") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDiverged) << record.error;
 }
 
 TEST(PipelineSettings, ThatContradictEachOtherAreNamed) {
@@ -158,7 +158,7 @@ TEST(PipelinePlan, AutoChoosesWhatIsFastestAndFits) {
   const auto cut = explained(wide);
   EXPECT_EQ(cut[0].find("replicas"), std::string::npos) << cut[0];
   const RunRecord record = run(wide + Settings{"task.max_steps=2"});
-  EXPECT_EQ(record.status, "done") << record.error;
+  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
   // Memory decides where it must.
   const auto small =
       explained(task + Settings{"task.model.hidden=[512, 512, 512]", "cluster.memory=\"8 MB\""});

@@ -36,7 +36,7 @@ Settings fixed_costs(const Settings& more) {
 double simulated_step_s(const Settings& settings) {
   const auto total_s = [&](const char* steps) {
     const RunRecord record = run(settings + Settings{std::string("task.max_steps=") + steps});
-    EXPECT_EQ(record.status, "done") << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
     return record.nodes.front().total_s;
   };
   return (total_s("7") - total_s("3")) / 4;

@@ -22,8 +22,7 @@ Settings pipeline() { return {"strategy.kind=pipeline", "strategy.micro_batches=
 
 Settings served(int servers, const std::string& schedule = "1f1b") {
   return {"strategy.kind=pipeline_servers", "strategy.micro_batches=4",
-          "strategy.servers=" + std::to_string(servers),
-          "strategy.schedule=\"" + schedule + "\""};
+          "strategy.servers=" + std::to_string(servers), "strategy.schedule=\"" + schedule + "\""};
 }
 
 // Each stage has one worker: its gradient is updated with as it is, wherever that is done.
@@ -46,7 +45,7 @@ TEST(PipelineServers, ComputeThePipelinesParametersBitByBit) {
 TEST(PipelineServers, MeasureWhatThePipelineMeasures) {
   const RunRecord alone = run(task() + pipeline() + on_fabric("virtual"));
   const RunRecord with = run(task() + served(2) + on_fabric("virtual"));
-  ASSERT_EQ(with.status, "done") << with.error;
+  ASSERT_EQ(with.status, RunStatus::kDone) << with.error;
   ASSERT_EQ(alone.nodes[0].evaluations.size(), with.nodes[0].evaluations.size());
   EXPECT_EQ(alone.nodes[0].evaluations.back().quality, with.nodes[0].evaluations.back().quality);
   EXPECT_EQ(alone.nodes[0].test_quality, with.nodes[0].test_quality);
@@ -61,7 +60,7 @@ TEST(PipelineServers, StopAtTheTargetTogether) {
   const Settings early = {"task.max_steps=40", "task.epochs=10", "task.target=0.3",
                           "task.eval_every=0.2", "task.stop_at_target=true"};
   const RunRecord record = run(task() + early + served(2) + on_fabric("virtual"));
-  ASSERT_EQ(record.status, "done") << record.error;
+  ASSERT_EQ(record.status, RunStatus::kDone) << record.error;
   EXPECT_LT(record.nodes[0].steps, 40);
   for (const NodeReport& node : record.nodes) EXPECT_EQ(node.steps, record.nodes[0].steps);
 }
@@ -73,15 +72,18 @@ TEST(PipelineServers, SendWhatThePlanSays) {
          {Settings{}, Settings{"strategy.stages=2", "strategy.copies=[3, 1]"},
           Settings{"strategy.schedule=interleaved", "cluster.workers=2", "strategy.stages=4"}}) {
       Settings settings = task() + on_fabric("virtual") +
-                          Settings{"strategy.kind=pipeline_servers", "strategy.servers=2",
-                                   "task.global_batch=48", "task.eval_every=100", "task.lanes=12",
+                          Settings{"strategy.kind=pipeline_servers",
+                                   "strategy.servers=2",
+                                   "task.global_batch=48",
+                                   "task.eval_every=100",
+                                   "task.lanes=12",
                                    "task.deterministic=" + std::string(deterministic),
                                    "cluster.cost_only=true"} +
                           more;
       if (deterministic == std::string("false")) settings.push_back("strategy.micro_batches=12");
       const auto record_of = [&](const char* steps) {
         const RunRecord record = run(settings + Settings{"task.max_steps=" + std::string(steps)});
-        EXPECT_EQ(record.status, "done") << record.error;
+        EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
         return record;
       };
       const RunRecord two = record_of("2"), four = record_of("4");
@@ -103,11 +105,10 @@ TEST(PipelineServers, SendWhatThePlanSays) {
 TEST(PipelineServers, CostTheSameWithoutTheArithmeticAndOnBothFabrics) {
   const Settings settings = task() + served(2);
   const RunRecord full = run(settings + on_fabric("virtual"));
-  const RunRecord cost = run(settings + on_fabric("virtual") +
-                             Settings{"cluster.cost_only=true"});
+  const RunRecord cost = run(settings + on_fabric("virtual") + Settings{"cluster.cost_only=true"});
   const RunRecord real = run(settings + on_fabric("process"));
-  ASSERT_EQ(cost.status, "done") << cost.error;
-  ASSERT_EQ(real.status, "done") << real.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
+  ASSERT_EQ(real.status, RunStatus::kDone) << real.error;
   for (size_t rank = 0; rank < 6; ++rank) {
     EXPECT_EQ(full.nodes[rank].total_s, cost.nodes[rank].total_s) << rank;
     EXPECT_EQ(full.nodes[rank].bytes_sent, real.nodes[rank].bytes_sent) << rank;
@@ -126,8 +127,8 @@ TEST(PipelineServersPlan, LeavesTheStateOfTheOptimizerToTheServers) {
   const auto of_layers = [&](const NodePlan& node) {
     double bytes = 0;
     for (const Range layers : node.layers)
-      bytes += sizeof(float) *
-               static_cast<double>(stage_of(with.architecture, layers).parameter_count);
+      bytes +=
+          sizeof(float) * static_cast<double>(stage_of(with.architecture, layers).parameter_count);
     return bytes;
   };
   double on_servers = 0;
@@ -142,8 +143,7 @@ TEST(PipelineServersPlan, LeavesTheStateOfTheOptimizerToTheServers) {
       EXPECT_EQ(without.plan.nodes[rank].memory_bytes - node.memory_bytes, 2 * of_layers(node));
     }
   }
-  EXPECT_EQ(on_servers,
-            sizeof(float) * static_cast<double>(with.architecture.parameter_count));
+  EXPECT_EQ(on_servers, sizeof(float) * static_cast<double>(with.architecture.parameter_count));
 }
 
 TEST(PipelineServersSettings, ThatContradictEachOtherAreNamed) {
@@ -160,15 +160,15 @@ TEST(PipelineServers, DivergenceEndsServersToo) {
   for (const char* fabric : {"virtual", "process"}) {
     const RunRecord record = run(task() + served(2) + on_fabric(fabric) +
                                  Settings{"optimizer.kind=sgd", "optimizer.lr=1e30"});
-    EXPECT_EQ(record.status, "diverged") << fabric << ": " << record.error;
+    EXPECT_EQ(record.status, RunStatus::kDiverged) << fabric << ": " << record.error;
     for (const NodeOutcome& outcome : record.outcomes)
       EXPECT_NE(outcome.kind, NodeOutcome::Kind::kDone) << fabric;
   }
 }
 
 Settings slow_cluster() {
-  return {"task.max_steps=0",     "cluster.fabric=virtual",   "cluster.speed=\"10 MFLOP/s\"",
-          "cluster.timeout=20",   "cluster.step_overhead=0",  "cluster.layer_overhead=0",
+  return {"task.max_steps=0",   "cluster.fabric=virtual",  "cluster.speed=\"10 MFLOP/s\"",
+          "cluster.timeout=20", "cluster.step_overhead=0", "cluster.layer_overhead=0",
           "cluster.detect=0.05"};
 }
 

@@ -186,14 +186,14 @@ TEST(Scheduled, PriorityConvergesWhereRandomDoesNot) {
     return run(lasso_task() + scheduled(schedule, parallel, 2, "virtual") + stop);
   };
   const RunRecord priority = run_of("priority", 24), random = run_of("random", 24);
-  ASSERT_EQ(priority.status, "done") << priority.error;
+  ASSERT_EQ(priority.status, RunStatus::kDone) << priority.error;
   EXPECT_GT(figure(priority, "rounds_to_optimum"), 0);
-  EXPECT_EQ(random.status, "diverged");
+  EXPECT_EQ(random.status, RunStatus::kDiverged);
   EXPECT_NE(random.error.find("strategy.parallel"), std::string::npos) << random.error;
   // Fewer at once: both get there, random later.
   const RunRecord few = run_of("priority", 4), slow = run_of("random", 4);
-  ASSERT_EQ(few.status, "done") << few.error;
-  ASSERT_EQ(slow.status, "done") << slow.error;
+  ASSERT_EQ(few.status, RunStatus::kDone) << few.error;
+  ASSERT_EQ(slow.status, RunStatus::kDone) << slow.error;
   EXPECT_LT(figure(few, "rounds_to_optimum"), figure(slow, "rounds_to_optimum"));
   EXPECT_LT(figure(priority, "rounds_to_optimum"), figure(few, "rounds_to_optimum"))
       << "parallelism pays";
@@ -224,7 +224,7 @@ TEST(Scheduled, CostsAreTheSameWithoutTheArithmetic) {
   const Settings task = lasso_task() + Settings{"task.epochs=5", "task.data.correlation=0"} +
                         scheduled("cyclic", 8, 3, "virtual");
   const RunRecord full = run(task), cost = run(task + Settings{"cluster.cost_only=true"});
-  ASSERT_EQ(cost.status, "done") << cost.error;
+  ASSERT_EQ(cost.status, RunStatus::kDone) << cost.error;
   ASSERT_EQ(full.nodes.size(), 4u);
   EXPECT_EQ(full.nodes[3].role, "scheduler");
   for (size_t rank = 0; rank < 4; ++rank) {
