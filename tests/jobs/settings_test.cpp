@@ -284,6 +284,16 @@ TEST(Settings, WhatOthersCallAChoice) {
             "command line: cluster.workers = 2.5 must be a whole number, without a point");
 }
 
+TEST(Settings, AnUnknownWordIsRefusedWithThoseThatAreKnown) {
+  const auto ends = [](const std::string& setting, const std::string& end) {
+    const std::string problem = problem_of("", {setting});
+    EXPECT_TRUE(problem.find(" is unknown; ") != std::string::npos && problem.ends_with(end))
+        << setting << ": " << problem;
+  };
+  ends("task.partition=shared", "use one of global, disjoint, reshuffle");
+  ends("optimizer.schedule=linear", "use one of constant, step, cosine, grow_batch");
+}
+
 TEST(Settings, AnAccuracyIsAShare) {
   const Settings classes = {"task.data.kind=synthetic-classes", "task.model.kind=logistic"};
   EXPECT_EQ(problem_of("", classes + Settings{"task.target=88"}),
