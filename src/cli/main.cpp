@@ -295,8 +295,8 @@ Command add_bench(CLI::App& app) {
   command
       ->add_option(
           "WHAT", options->what,
-          "allreduce, train, oversubscribed, model_parallel, overhead, ps, virtual, federated, "
-          "network (as root), "
+          "allreduce, train, oversubscribed, model_parallel, overhead, cost_noise, ps, virtual, "
+          "federated, network (as root), "
           "deterministic or startup")
       ->required();
   command
@@ -355,9 +355,9 @@ int run_program(int argc, char** argv) {
   app.footer(kExitCodes);
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
-  const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
-                               add_predict(app), add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app),
+  const std::array commands = {add_train(app),    add_compare(app), add_check(app),  add_join(app),
+                               add_predict(app),  add_show(app),    add_report(app), add_list(app),
+                               add_doctor(app),   add_advise(app),  add_survey(app), add_bench(app),
                                add_footprint(app)};
   try {
     app.parse(argc, argv);
