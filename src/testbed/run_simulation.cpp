@@ -22,7 +22,7 @@ constexpr double kLonger = 4;  // times the shorter of two lengths: the more, th
 
 // What intervals hide that are alike, such as a rhythm longer than all of them: the deviation of
 // what followed, as a share of its time. tests/testbed/advice_times_test.cpp says that it suffices.
-constexpr double kHidden = 0.003;
+constexpr double kHidden = 0.008;
 constexpr double kHiddenByShorter = 0.02;
 
 // Returns the first `count` evaluations, `steps` after one another. One more follows, because at
