@@ -295,8 +295,8 @@ Command add_bench(CLI::App& app) {
   command
       ->add_option(
           "WHAT", options->what,
-          "allreduce, train, oversubscribed, model_parallel, overhead, ps, virtual, federated, "
-          "network (as root), "
+          "allreduce, train, oversubscribed, model_parallel, overhead, cost_noise, ps, virtual, "
+          "federated, network (as root), "
           "deterministic or startup")
       ->required();
   command

@@ -257,7 +257,7 @@ class ElasticAveraging : public Strategy {
 }  // namespace
 
 std::vector<Variant> elastic_averaging_variants() {
-  return {{"elastic-averaging", {}}, {"elastic-averaging-async", {"mode=async"}}};
+  return {{"elastic-averaging", {"mode=sync"}}, {"elastic-averaging-async", {"mode=async"}}};
 }
 
 std::unique_ptr<Strategy> make_elastic_averaging() { return std::make_unique<ElasticAveraging>(); }

@@ -254,9 +254,11 @@ std::vector<Variant> local_sgd_variants() {
   // The published rate and momentum, 0.7 and 0.9, are for hundreds of steps of AdamW between
   // averages. With these the outer steps add up to about the averages themselves.
   const std::string outer = "outer={kind=\"nesterov\", lr=0.5, momentum=0.5}";
-  return {{"local-sgd-16", {"sync_every=16"}},
-          {"diloco", {"sync_every=16", outer}},
-          {"diloco-streaming", {"sync_every=16", outer, "fragments=4", "overlap=2", "mixing=0.5"}}};
+  const std::string averages = "outer={kind=\"sgd\", lr=1}";
+  const std::string every = "sync_every=16";
+  return {{"local-sgd-16", {every, averages, "fragments=1", "overlap=0", "mixing=0"}},
+          {"diloco", {every, outer, "fragments=1", "overlap=0", "mixing=0"}},
+          {"diloco-streaming", {every, outer, "fragments=4", "overlap=2", "mixing=0.5"}}};
 }
 
 std::unique_ptr<Strategy> make_local_sgd() { return std::make_unique<LocalSgd>(); }

@@ -40,6 +40,8 @@ json to_json(const ModelCost& cost, const Job& job, const Architecture& architec
           {"layer_s", cost.layer_s},
           {"layers", architecture.layers.size()},
           {"fit_error", cost.error},
+          {"noise", cost.noise},
+          {"error", cost.half_width()},
           {"least_sample", cost.least_sample},
           {"timed", timed},
           {"flops", cost.flops},
@@ -122,10 +124,11 @@ void find_times(std::vector<Choice>& choices, const std::vector<Plan>& plans, co
     asked.push_back(&choices[i]);
     works.push_back(
         [&choice = choices[i], &plan = plans[i], &data](const std::atomic<bool>& raised) {
-          const std::vector<double> times =
+          TimesToTarget found =
               times_to_target(choice.job, plan, choice.learning, data, kMostEffort, raised);
-          return std::string(reinterpret_cast<const char*>(times.data()),
-                             times.size() * sizeof(double));
+          found.times_s.push_back(found.error);
+          return std::string(reinterpret_cast<const char*>(found.times_s.data()),
+                             found.times_s.size() * sizeof(double));
         });
   }
   const std::vector<std::string> replies = run_side_by_side(
@@ -136,9 +139,13 @@ void find_times(std::vector<Choice>& choices, const std::vector<Plan>& plans, co
       },
       stop);
   for (size_t i = 0; i < asked.size(); ++i) {
-    asked[i]->times_s.resize(replies[i].size() / sizeof(double));
-    std::memcpy(asked[i]->times_s.data(), replies[i].data(), replies[i].size());
+    std::vector<double>& values = asked[i]->times_s;
+    values.resize(replies[i].size() / sizeof(double));
+    std::memcpy(values.data(), replies[i].data(), replies[i].size());
+    asked[i]->simulation_error = values.back();
+    values.pop_back();
   }
+  lend_spreads(choices);
 }
 
 // The job has the whole cluster, so that a comparison includes all strategies, and the costs that
@@ -195,7 +202,7 @@ json advise(const Job& job, const AdviseOptions& options, const Announce& announ
     choice.plan = candidate.plan.in_words;
     choice.equivalence = candidate.plan.equivalence;
     choice.name = choice.job.name;
-    choice.cost_error = cost.error;
+    choice.cost_error = cost.half_width();
     announce(fmt::format("simulating {} on {} workers", choice.name, choice.job.cluster.workers));
     choice.step = simulate_steps(choice.job, task.data, stop);
     choice.memory_bytes = candidate.plan.most_memory_bytes();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "fabric/virtual/validation.h"
 #include "jobs/footprint.h"
@@ -26,11 +27,32 @@ double Choice::time_s() const {
   return std::accumulate(times_s.begin(), times_s.end(), 0.0) / static_cast<double>(times_s.size());
 }
 
-double Choice::error() const {
-  const double simulation = kNetworkValidation.mean_absolute_error;
-  const double cost = step.compute * cost_error;  // of the share of the time that it makes up
-  return std::sqrt(learning.error * learning.error + step.step_error * step.step_error +
-                   simulation * simulation + cost * cost);
+double TimeErrors::of_a_simulation() const { return std::hypot(seeds, simulation, cost); }
+
+double TimeErrors::all() const { return std::hypot(of_a_simulation(), network); }
+
+TimeErrors Choice::errors() const {
+  TimeErrors errors;
+  const std::optional<Spread> own = spread_of(times_s);
+  if (own || lent)
+    errors.seeds =
+        half_width_of_next(own ? *own : *lent, std::max(1, static_cast<int>(times_s.size())),
+                           1 / std::max(1.0, learning.evaluations));
+  errors.simulation = simulation_error;
+  errors.cost = step.compute * cost_error;  // of the share of the time that it makes up
+  errors.network =
+      kNormalOf90Percent * kDeviationByMeanSize * kNetworkValidation.mean_absolute_error;
+  return errors;
+}
+
+void lend_spreads(std::vector<Choice>& choices) {
+  std::vector<Spread> known;
+  std::set<std::string> classes;  // whose members ran with the same seeds: they count once
+  for (const Choice& choice : choices)
+    if (const std::optional<Spread> own = spread_of(choice.times_s))
+      if (choice.equivalence.empty() || classes.insert(choice.equivalence).second)
+        known.push_back(*own);
+  for (Choice& choice : choices) choice.lent = common_spread(known);
 }
 
 void rank(std::vector<Choice>& choices) {
@@ -77,6 +99,9 @@ std::vector<std::string> reasons(const Choice& choice) {
 nlohmann::json to_json(const Choice& c) {
   using nlohmann::json;
   const auto when_reached = [&](double value) { return c.reaches() ? json(value) : json(); };
+  const TimeErrors errors = c.errors();
+  // Nothing is known of it where no strategy ran with two seeds.
+  const json seeds = c.times_s.size() > 1 || c.lent ? json(errors.seeds) : json();
   const Figure co2e = co2e_grams(c.job.footprint, c.joules());
   const Figure cost = cost_of(c.job.footprint, machines(c), c.time_s());
   return {{"name", c.name},
@@ -88,6 +113,11 @@ nlohmann::json to_json(const Choice& c) {
           {"fits", c.fits},
           {"time_s", when_reached(c.time_s())},
           {"error", when_reached(c.error())},
+          {"errors",
+           {{"seeds", c.reaches() ? seeds : json()},
+            {"simulation", when_reached(errors.simulation)},
+            {"cost", when_reached(errors.cost)},
+            {"network", when_reached(errors.network)}}},
           {"joules", when_reached(c.joules())},
           {"co2e_g", when_reached(co2e.value)},
           {"cost", when_reached(cost.value)},

@@ -2,13 +2,26 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "testbed/interval.h"
 #include "testbed/learning.h"
 #include "testbed/step_simulation.h"
 
 namespace tutti {
+
+// Half widths of 90 % intervals around a time to the target, relative to it (testbed/interval.h).
+struct TimeErrors {
+  double seeds = 0;       // another seed takes other steps, and meets other stragglers
+  double simulation = 0;  // what was simulated stands for the rest of the run
+  double cost = 0;        // of the model, as it was measured here
+  double network = 0;     // of simulated networks against real ones
+
+  double of_a_simulation() const;  // without what only a real network adds
+  double all() const;              // taken as independent
+};
 
 struct Choice {
   std::string name;
@@ -19,9 +32,11 @@ struct Choice {
   StepFigures step;
   Learning learning;
   std::vector<double> times_s;  // to the target, of each seed that reached it
+  double simulation_error = 0;  // of these: half the width of a 90 % interval, relative
+  std::optional<Spread> lent;   // of other choices over their seeds, where this one ran once
   double memory_bytes = 0;      // of the node that needs most
   bool fits = true;
-  double cost_error = 0;  // of the model's cost, as it was fitted here; 0: it was declared
+  double cost_error = 0;  // of the model's cost, likewise; 0: it was declared
 
   bool reaches() const { return learning.reached > 0; }
   // To the target: the mean over the seeds that reached it.
@@ -29,13 +44,15 @@ struct Choice {
   // That time by its steps: each has its share of the evaluations.
   double step_s() const { return reaches() ? time_s() / learning.steps : step.step_s; }
   double joules() const { return time_s() * step.watts; }
-  // The relative error of the time: the spreads over seeds and stragglers, the error of simulated
-  // times against measured ones and that of the model's cost, taken as independent.
-  double error() const;
+  TimeErrors errors() const;
+  double error() const { return errors().all(); }
 };
 
 // In the order in which to choose: those that reach the target and fit, fastest first.
 void rank(std::vector<Choice>& choices);
+
+// Who ran once cannot say how much seeds differ: the spread of those that ran more often stands in.
+void lend_spreads(std::vector<Choice>& choices);
 
 // What its time goes into, in sentences.
 std::vector<std::string> reasons(const Choice& choice);

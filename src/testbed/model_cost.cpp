@@ -11,6 +11,7 @@
 #include "jobs/plugins.h"
 #include "jobs/reference_kernel.h"
 #include "models/sparse_model.h"
+#include "testbed/interval.h"
 
 namespace tutti {
 namespace {
@@ -136,6 +137,18 @@ class PassTimer {
     return result;
   }
 
+  // Returns how slow each round was but the first, as a share of the medians.
+  std::vector<double> slowness() const {
+    const size_t rounds = times_.front().size() - 1;
+    std::vector<double> slow(rounds);
+    for (const std::vector<double>& times : times_) {
+      const double usual_s = median({times.begin() + 1, times.end()});
+      for (size_t r = 0; r < rounds; ++r)
+        slow[r] += times[r + 1] / usual_s / static_cast<double>(times_.size());
+    }
+    return slow;
+  }
+
  private:
   void add_batch(int64_t size) {
     const std::span<const uint32_t> train = task_.data.splits.train;
@@ -217,6 +230,10 @@ ModelCost measure_model_cost(const Job& job, const Resolved& task) {
   cost.step_s = costs.step_s;
   cost.layer_s = costs.layer_s;
   cost.error = costs.error;
+  std::vector<double> rounds = timer.slowness();  // times x speed: what the kernel does not explain
+  for (size_t r = 0; r < rounds.size(); ++r) rounds[r] *= kernels[r + 1] / cost.reference_flops;
+  cost.noise = spread_of(rounds)->relative;
+  cost.rounds = static_cast<int>(rounds.size());
   // The arithmetic is not free even when a model is too small for its samples to be measured.
   const double training_flops = task.architecture.training_flops();
   const double least_s = training_flops / (4 * cost.reference_flops);
@@ -224,6 +241,13 @@ ModelCost measure_model_cost(const Job& job, const Resolved& task) {
   cost.sample_s = std::max(costs.sample_s, least_s);
   cost.flops = training_flops / cost.sample_s;
   return cost;
+}
+
+double ModelCost::half_width() const {
+  if (timed.empty()) return 0;  // declared
+  const auto count = static_cast<double>(timed.size());
+  const double fit = error * std::sqrt(count / std::max(1.0, count - static_cast<double>(kCosts)));
+  return std::hypot(kNormalOf90Percent * fit, t_of_90_percent(rounds - 1) * noise);
 }
 
 ModelCost declared_model_cost(const Job& job, const Resolved& task) {

@@ -41,9 +41,15 @@ struct ModelCost {
   double flops = 0;            // per second, when samples dominate the time
   double reference_flops = 0;  // that the reference kernel gets
   double error = 0;            // of the fit
+  double noise = 0;            // relative deviation of the rounds of timing, in kernel times
+  int rounds = 0;              // that counted
   bool least_sample = false;   // a sample costs too little to be measured: sample_s is a bound
   std::vector<TimedPass> timed;
   double efficiency() const { return flops / reference_flops; }
+  // Half the width of a 90 % interval around the time of a pass, relative to the kernel's: what the
+  // fit is off, and what the machine did meanwhile. A load that lasts is in all rounds alike, so
+  // more rounds do not narrow it.
+  double half_width() const;
 };
 
 // Times passes of several batch sizes for a second or two, alternating with the reference kernel.

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "testbed/cost_run.h"
+#include "testbed/interval.h"
 
 namespace tutti {
 namespace {
@@ -12,15 +13,23 @@ namespace {
 // Intervals that are simulated where the whole run is too much, and the fewest steps of one that
 // stands for longer ones. The first interval begins with nodes that start together.
 struct Least {
-  int64_t intervals = 6;
-  double steps = 4;
+  int64_t intervals = 4;          // as long as those of the run
+  int64_t shorter_intervals = 6;  // where two of those are too much
+  double steps = 8;
 };
-constexpr Least kWhereStepsAreAlike = {.intervals = 2, .steps = 2};
+constexpr Least kWhereStepsAreAlike = {.intervals = 2, .shorter_intervals = 2, .steps = 2};
+constexpr double kLonger = 4;  // times the shorter of two lengths: the more, the better they tell
 
-// Returns when each of `count` evaluations was over, `steps` after one another. One more follows,
-// because at the end of a run nodes wait for each other.
-std::vector<double> evaluation_times(const RunQuestion& question, const Data& data, double steps,
-                                     int64_t count, const std::atomic<bool>& stop) {
+// What intervals hide that are alike, such as a rhythm longer than all of them: the deviation of
+// what followed, as a share of its time. tests/testbed/advice_times_test.cpp says that it suffices.
+constexpr double kHidden = 0.008;
+constexpr double kHiddenByShorter = 0.02;
+
+// Returns the first `count` evaluations, `steps` after one another. One more follows, because at
+// the end of a run nodes wait for each other.
+std::vector<EvaluationRow> evaluations_of(const RunQuestion& question, const Data& data,
+                                          double steps, int64_t count,
+                                          const std::atomic<bool>& stop) {
   Job job = question.job;
   const int64_t own_end = job.task.max_steps;
   job.task.max_steps = std::llround(std::ceil(steps * static_cast<double>(count + 1)));
@@ -30,27 +39,101 @@ std::vector<double> evaluation_times(const RunQuestion& question, const Data& da
   } else if (own_end > 0) {
     job.task.max_steps = std::min(job.task.max_steps, own_end);
   }
-  const RunRecord record = run_costs(job, data, stop);
-  std::vector<double> times;
-  for (const EvaluationRow& row : record.evaluations)
-    if (std::ssize(times) < count) times.push_back(row.time_s);
-  return times;
+  std::vector<EvaluationRow> rows = run_costs(job, data, stop).evaluations;
+  if (rows.empty()) throw Error("a simulated run measured its quality nowhere");
+  if (std::ssize(rows) > count) rows.resize(static_cast<size_t>(count));
+  return rows;
 }
 
 // From one evaluation to the next, once the first is over.
-double interval_of(const std::vector<double>& times) {
-  if (times.empty()) throw Error("a simulated run measured its quality nowhere");
-  if (times.size() == 1) return times.front();
-  return (times.back() - times.front()) / static_cast<double>(times.size() - 1);
+struct Intervals {
+  double mean_s = 0, mean_steps = 0;
+  double deviation_s = 0;  // of what is not explained by their steps
+  int64_t count = 0;
+};
+
+Intervals intervals_of(const std::vector<EvaluationRow>& rows) {
+  const EvaluationRow &first = rows.front(), &last = rows.back();
+  if (rows.size() == 1)
+    return {.mean_s = first.time_s, .mean_steps = static_cast<double>(first.step), .count = 1};
+  Intervals found{.count = std::ssize(rows) - 1};
+  const auto count = static_cast<double>(found.count);
+  if (last.step <= first.step) throw Error("a simulated run took no steps between evaluations");
+  found.mean_s = (last.time_s - first.time_s) / count;
+  found.mean_steps = static_cast<double>(last.step - first.step) / count;
+  double squares = 0;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const double steps = static_cast<double>(rows[i].step - rows[i - 1].step);
+    const double off =
+        rows[i].time_s - rows[i - 1].time_s - found.mean_s * steps / found.mean_steps;
+    squares += off * off;
+  }
+  if (found.count > 1) found.deviation_s = std::sqrt(squares / (count - 1));
+  return found;
+}
+
+void end_with(const EvaluationRow& row, int64_t count, SimulatedRun& run) {
+  run.end_s = row.time_s;
+  run.end_step = static_cast<double>(row.step);
+  run.end_count = count;
+}
+
+// The first evaluations as they are, and the rest like them.
+SimulatedRun first_evaluations(const RunQuestion& question, const Data& data, int64_t count,
+                               const std::atomic<bool>& stop) {
+  const std::vector<EvaluationRow> rows =
+      evaluations_of(question, data, question.steps_each, count, stop);
+  SimulatedRun run{.steps_each = question.steps_each};
+  for (const EvaluationRow& row : rows) run.evaluated_s.push_back(row.time_s);
+  if (std::ssize(rows) >= question.evaluations) return run;
+  const Intervals found = intervals_of(rows);
+  end_with(rows.back(), std::ssize(rows), run);
+  run.step_s = found.mean_s / found.mean_steps;
+  run.wander_s = found.deviation_s;
+  run.freedom = static_cast<int>(found.count) - 1;
+  run.step_off_s =
+      found.deviation_s / std::sqrt(static_cast<double>(found.count)) / found.mean_steps;
+  run.hidden = kHidden;
+  return run;
+}
+
+// Intervals of two lengths, both shorter than those of the run, tell the steps from the evaluation
+// between them.
+SimulatedRun shorter_intervals(const RunQuestion& question, const Data& data, double steps,
+                               int64_t count, const std::atomic<bool>& stop) {
+  const Intervals shorter = intervals_of(evaluations_of(question, data, steps, count, stop));
+  const std::vector<EvaluationRow> rows =
+      evaluations_of(question, data, kLonger * steps, count, stop);
+  const Intervals longer = intervals_of(rows);
+  const double more_steps = longer.mean_steps - shorter.mean_steps;
+  if (!(more_steps > 0)) throw Error("simulated intervals of two lengths have the same steps");
+  SimulatedRun run{.steps_each = question.steps_each};
+  end_with(rows.back(), std::ssize(rows), run);
+  run.step_s = std::max(0.0, (longer.mean_s - shorter.mean_s) / more_steps);
+  run.evaluation_s = std::max(0.0, shorter.mean_s - shorter.mean_steps * run.step_s);
+  run.wander_s = longer.deviation_s * std::sqrt(question.steps_each / longer.mean_steps);
+  run.freedom = static_cast<int>(longer.count + shorter.count) - 2;
+  run.step_off_s = std::hypot(longer.deviation_s, shorter.deviation_s) /
+                   std::sqrt(static_cast<double>(longer.count)) / more_steps;
+  run.hidden = kHiddenByShorter;
+  return run;
 }
 
 }  // namespace
 
 double SimulatedRun::when(int64_t count) const {
-  const auto known = std::ssize(evaluated_s);
-  if (count <= known) return evaluated_s[static_cast<size_t>(count - 1)];
-  const double last_s = known > 0 ? evaluated_s.back() : 0;
-  return last_s + static_cast<double>(count - known) * interval_s;
+  if (count <= std::ssize(evaluated_s)) return evaluated_s[static_cast<size_t>(count - 1)];
+  const double steps = steps_each * static_cast<double>(count) - end_step;
+  return end_s + steps * step_s + static_cast<double>(count - end_count) * evaluation_s;
+}
+
+double SimulatedRun::error(int64_t count) const {
+  if (count <= std::ssize(evaluated_s)) return 0;
+  const double steps = std::abs(steps_each * static_cast<double>(count) - end_step);
+  const double seen_s = std::hypot(wander_s * std::sqrt(steps / steps_each), steps * step_off_s);
+  return std::hypot(t_of_90_percent(freedom) * seen_s,
+                    kNormalOf90Percent * hidden * (when(count) - end_s)) /
+         when(count);
 }
 
 SimulatedRun simulate_run(const RunQuestion& question, const Data& data, double most_effort,
@@ -60,27 +143,14 @@ SimulatedRun simulate_run(const RunQuestion& question, const Data& data, double 
   const auto affordable = static_cast<int64_t>(affordable_steps / question.steps_each) - 1;
   // Of the shorter intervals, whole numbers of what recurs.
   const auto period = static_cast<double>(question.recurs_every);
-  const double wanted =
-      std::max(least.steps, affordable_steps / static_cast<double>(3 * (least.intervals + 1)));
-  const double steps = period * std::ceil(wanted / period);
-  SimulatedRun run;
-  if (affordable >= std::min(question.evaluations, least.intervals) ||
-      2 * steps >= question.steps_each) {
-    const int64_t count = std::min(question.evaluations, std::max(affordable, least.intervals));
-    run.evaluated_s = evaluation_times(question, data, question.steps_each, count, stop);
-    if (std::ssize(run.evaluated_s) < question.evaluations)
-      run.interval_s = interval_of(run.evaluated_s);
-    return run;
-  }
-  // Two lengths tell the steps from the evaluation between them.
-  const double short_s =
-      interval_of(evaluation_times(question, data, steps, least.intervals, stop));
-  const double long_s =
-      interval_of(evaluation_times(question, data, 2 * steps, least.intervals, stop));
-  const double step_s = std::max(0.0, (long_s - short_s) / steps);
-  const double evaluation_s = std::max(0.0, short_s - steps * step_s);
-  run.interval_s = question.steps_each * step_s + evaluation_s;
-  return run;
+  const double share =
+      affordable_steps / ((1 + kLonger) * static_cast<double>(least.shorter_intervals + 1));
+  const double steps = period * std::ceil(std::max(least.steps, share) / period);
+  if (affordable < std::min<int64_t>(question.evaluations, 2) &&
+      kLonger * steps < question.steps_each)
+    return shorter_intervals(question, data, steps, least.shorter_intervals, stop);
+  const int64_t count = std::min(question.evaluations, std::max(affordable, least.intervals));
+  return first_evaluations(question, data, count, stop);
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #include "testbed/time_to_target.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "testbed/run_simulation.h"
 #include "testbed/step_simulation.h"
@@ -22,28 +23,32 @@ bool differs_by_seed(const Job& job, const Plan& plan) {
 
 }  // namespace
 
-std::vector<double> times_to_target(const Job& job, const Plan& plan, const Learning& learning,
-                                    const Data& data, double most_effort,
-                                    const std::atomic<bool>& stop) {
+double TimesToTarget::mean_s() const {
+  return std::accumulate(times_s.begin(), times_s.end(), 0.0) / static_cast<double>(times_s.size());
+}
+
+TimesToTarget times_to_target(const Job& job, const Plan& plan, const Learning& learning,
+                              const Data& data, double most_effort, const std::atomic<bool>& stop) {
   RunQuestion question{.job = job,
                        .steps_each = learning.steps / learning.evaluations,
                        .effort_of_step = effort_of_step(plan),
                        .recurs_every = plan.recurs_every,
-                       .steps_are_alike = !differs_by_seed(job, plan)};
+                       .steps_are_alike = !differs_by_seed(job, plan) && plan.settling_steps == 0};
   const auto later = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto last = std::max_element(learning.reached_at.begin(), learning.reached_at.end(), later);
   question.evaluations = last->second;
   SimulatedRun run;
-  std::vector<double> times;
+  TimesToTarget result;
   for (const auto& [seed, evaluation] : learning.reached_at) {
-    if (times.empty() || differs_by_seed(job, plan)) {
+    if (result.times_s.empty() || differs_by_seed(job, plan)) {
       question.job.task.seed = job.task.seed + static_cast<uint64_t>(seed);
       if (differs_by_seed(job, plan)) question.evaluations = evaluation;
       run = simulate_run(question, data, most_effort, stop);
     }
-    times.push_back(run.when(evaluation));
+    result.times_s.push_back(run.when(evaluation));
+    result.error = std::max(result.error, run.error(evaluation));
   }
-  return times;
+  return result;
 }
 
 }  // namespace tutti

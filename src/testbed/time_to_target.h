@@ -14,9 +14,15 @@ namespace tutti {
 // that is less, else what follows is taken to be like what was simulated.
 constexpr double kMostEffort = 300'000;
 
-// Returns the seconds for each seed that reached the target. `job` is planned.
-std::vector<double> times_to_target(const Job& job, const Plan& plan, const Learning& learning,
-                                    const Data& data, double most_effort,
-                                    const std::atomic<bool>& stop);
+struct TimesToTarget {
+  std::vector<double> times_s;  // of each seed that reached it
+  double error = 0;  // of them: half the width of a 90 % interval, relative; 0: all was simulated
+
+  double mean_s() const;
+};
+
+// `job` is planned, and at least one seed reached its target.
+TimesToTarget times_to_target(const Job& job, const Plan& plan, const Learning& learning,
+                              const Data& data, double most_effort, const std::atomic<bool>& stop);
 
 }  // namespace tutti

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -40,9 +39,9 @@ Job with_bandwidth(const Choice& choice, double factor) {
 double WhatIf::time_of(const Choice& choice, const Job& job) const {
   // Planned anew: another cluster may have another best plan.
   const Resolved planned = resolve(job, task.data);
-  const std::vector<double> times =
-      times_to_target(planned.job, planned.plan, choice.learning, task.data, kMostEffort / 8, stop);
-  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  return times_to_target(planned.job, planned.plan, choice.learning, task.data, kMostEffort / 8,
+                         stop)
+      .mean_s();
 }
 
 json WhatIf::bandwidth(const std::vector<Choice>& choices) const {

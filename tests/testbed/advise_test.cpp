@@ -157,7 +157,7 @@ TEST(WhatIf, PlansAnewForAnotherCluster) {
     other_plans += strategy_settings(planned) != strategy_settings(servers.job);
     return times_to_target(planned, resolve(open, task.data).plan, servers.learning, task.data,
                            kMostEffort / 8, never)
-        .front();
+        .mean_s();
   };
   const json networks = what_if.bandwidth({servers, ring});
   for (const json& point : networks["points"]) {
@@ -223,6 +223,10 @@ TEST_F(Advice, RanksStrategiesAndSaysWhatCannotRun) {
     EXPECT_GE(choice["time_s"].get<double>(), before_s);
     before_s = choice["time_s"];
     EXPECT_GT(choice["error"].get<double>(), 0);
+    double squares = 0;
+    for (const char* part : {"seeds", "simulation", "cost", "network"})
+      squares += std::pow(choice["errors"][part].get<double>(), 2);
+    EXPECT_DOUBLE_EQ(choice["error"].get<double>(), std::sqrt(squares));
     EXPECT_GT(choice["joules"].get<double>(), 0);
     EXPECT_FALSE(choice["reasons"].empty());
   }
@@ -305,7 +309,8 @@ TEST_F(Advice, TakesLaterIntervalsToBeLikeTheFirst) {
     for (const NodePlan& node : candidate.plan.nodes)
       effort_of_run += learning.steps * (1 + node.messages);
     const auto relative = [&](double effort) {
-      return times_to_target(candidate.job, candidate.plan, learning, data, effort, never).front() /
+      return times_to_target(candidate.job, candidate.plan, learning, data, effort, never)
+                 .mean_s() /
              row.time_s;
     };
     EXPECT_NEAR(relative(2 * effort_of_run), 1, 1e-9) << name;

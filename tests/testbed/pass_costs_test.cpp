@@ -97,6 +97,18 @@ TEST(PassCosts, SayHowFarTimesAreFromThem) {
   EXPECT_NEAR(choice.error(), std::hypot(before, 0.4), 1e-12);
 }
 
+// Ten passes that three costs were fitted to leave seven differences. Three rounds leave two.
+TEST(PassCosts, AreAsUncertainAsTheirFitAndTheMachine) {
+  ModelCost cost;
+  EXPECT_EQ(cost.half_width(), 0);  // declared
+  cost.timed.resize(10);
+  cost.error = 0.1;
+  cost.rounds = 3;
+  EXPECT_NEAR(cost.half_width(), 1.645 * 0.1 * std::sqrt(10.0 / 7), 1e-12);
+  cost.noise = 0.2;
+  EXPECT_NEAR(cost.half_width(), std::hypot(1.645 * 0.1 * std::sqrt(10.0 / 7), 2.920 * 0.2), 1e-12);
+}
+
 // A core with half the speed of this one takes twice as long, for what is fixed and for samples.
 TEST(PassCosts, AreThoseOfThisMachineOnACoreAsFast) {
   ModelCost cost;

@@ -134,6 +134,22 @@ TEST(ComparedJobs, KeepSettingsOfTheSameKind) {
   EXPECT_EQ(variant_name(job), "tree");
 }
 
+// Advice hands on one of them as the job; a comparison then shows the others as they were judged.
+TEST(ComparedJobs, AreTheSameWhicheverOfThemTheJobIs) {
+  std::map<std::string, Job> from_none;
+  for (const ComparedJob& candidate : compared_jobs(virtual_job(), {"all"}))
+    from_none.emplace(candidate.open.name, candidate.open);
+  for (const auto& [own, job] : from_none) {
+    // Those of a pipeline differ by schedule or by stages, and share what the job says of the
+    // other.
+    if (job.strategy_kind == "pipeline") continue;
+    for (const ComparedJob& candidate : compared_jobs(job, {job.strategy_kind, "solo"}))
+      EXPECT_EQ(strategy_settings(candidate.open),
+                strategy_settings(from_none.at(candidate.open.name)))
+          << candidate.open.name << " where the job is " << own;
+  }
+}
+
 TEST(ComparedJobs, AreChosenByNameKindOrEntry) {
   Job job = virtual_job();
   job.compare.push_back(with_settings(job, {"name=fast", "optimizer.lr=1"}));

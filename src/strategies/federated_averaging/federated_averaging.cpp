@@ -75,10 +75,10 @@ class FederatedAveraging : public Strategy {
 }  // namespace
 
 std::vector<Variant> federated_averaging_variants() {
-  return {{"fedavg", {}},
-          {"fedprox", {"proximal=0.01"}},
-          {"scaffold", {"algorithm=scaffold"}},
-          {"fednova", {"algorithm=fednova"}}};
+  return {{"fedavg", {"algorithm=fedavg", "proximal=0"}},
+          {"fedprox", {"algorithm=fedavg", "proximal=0.01"}},
+          {"scaffold", {"algorithm=scaffold", "proximal=0"}},
+          {"fednova", {"algorithm=fednova", "proximal=0"}}};
 }
 
 std::unique_ptr<Strategy> make_federated_averaging() {

@@ -103,8 +103,8 @@ class Gossip : public Strategy {
 }  // namespace
 
 std::vector<Variant> gossip_variants() {
-  return {{"gossip-ring", {"graph=ring"}},
-          {"gossip-exponential", {"graph=one_peer_exponential"}},
+  return {{"gossip-ring", {"graph=ring", "mode=sync"}},
+          {"gossip-exponential", {"graph=one_peer_exponential", "mode=sync"}},
           {"gossip-async", {"graph=complete", "mode=async"}}};
 }
 

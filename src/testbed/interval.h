@@ -1,0 +1,33 @@
+// What "+- x %" beside a predicted time means: the interval in which the time of one more run, with
+// a seed of its own, lies in 90 of 100 cases. Half widths are relative to the prediction.
+#pragma once
+
+#include <optional>
+#include <span>
+
+namespace tutti {
+
+// How much single runs differ, and how well that is known.
+struct Spread {
+  double relative = 0;  // standard deviation of runs, as a share of their mean
+  int freedom = 0;      // degrees of freedom: differences between runs that it was found from
+};
+
+// Student's t for 90 % on both sides: few runs tell little of their spread.
+double t_of_90_percent(int freedom);
+// For errors whose standard deviation is known.
+inline constexpr double kNormalOf90Percent = 1.645;
+// Of errors with a normal distribution: their standard deviation by the mean of their sizes.
+inline constexpr double kDeviationByMeanSize = 1.2533;
+
+// Nothing with fewer than two runs.
+std::optional<Spread> spread_of(std::span<const double> runs);
+// One spread that stands for all, each with the weight of its freedom. Nothing without any.
+std::optional<Spread> common_spread(std::span<const Spread> spreads);
+
+// Half the width of the interval around the mean of `runs` runs in which one more run lies. What is
+// only noticed every so often is not known better than that, however little the runs differ:
+// `grain` is that distance, relative to the mean.
+double half_width_of_next(const Spread& spread, int runs, double grain);
+
+}  // namespace tutti
