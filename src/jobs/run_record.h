@@ -21,9 +21,9 @@ struct RunRecord {
   std::string error;
   int exit_code = 0;
   std::string folder;
-  std::string metric;  // accuracy | mse
+  std::string metric;                // accuracy | mse
   std::optional<TaskIdentity> task;  // empty when no record is kept
-  std::string plan;    // what the strategy planned, in words; empty: nothing to plan
+  std::string plan;                  // what the strategy planned, in words; empty: nothing to plan
   int64_t machines = 1;
   bool higher_is_better = true;
   double chance = 0;              // accuracy of guessing among the classes
@@ -37,12 +37,13 @@ struct RunRecord {
   double joules = 0;                       // the sum of the parts
   std::string energy_method;
   std::vector<EnergyPart> energy_parts;
-  Figure co2e;                    // grams
-  Figure cost;                    // in the currency of the job
-  Resumed resumed;                // what an earlier run did; reports are of this run
-  Course course;                  // what was planned
-  Rank recorder = 0;              // as planned
-  int64_t workers = 1;            // likewise
+  Figure co2e;                             // grams
+  double kwh = 0;                          // of the data centre
+  Cost cost;                               // in the currency of the job
+  Resumed resumed;                         // what an earlier run did; reports are of this run
+  Course course;                           // what was planned
+  Rank recorder = 0;                       // as planned
+  int64_t workers = 1;                     // likewise
   std::vector<EvaluationRow> evaluations;  // whoever kept the record
   std::vector<NodeReport> nodes;           // those that reported
   std::vector<NodeOutcome> outcomes;

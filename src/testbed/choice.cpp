@@ -78,7 +78,9 @@ nlohmann::json to_json(const Choice& c) {
   using nlohmann::json;
   const auto when_reached = [&](double value) { return c.reaches() ? json(value) : json(); };
   const Figure co2e = co2e_grams(c.job.footprint, c.joules());
-  const Figure cost = cost_of(c.job.footprint, machines(c), c.time_s());
+  const Figure cost =
+      cost_of(c.job.footprint, c.job.cluster, static_cast<int64_t>(machines(c)), c.time_s())
+          .on_demand;
   return {{"name", c.name},
           {"strategy", c.job.strategy_kind},
           {"workers", c.job.cluster.workers},
