@@ -114,6 +114,8 @@ Command add_compare(CLI::App& app) {
                     "Compute gradients for every run, also where strategies are equal");
   command->add_flag("--strict", options->strict,
                     "Refuse damaged run folders instead of running them again");
+  command->add_flag("--verbose", options->verbose,
+                    "Say in full what is not possible here, and define the figures");
   command->footer(
       "Examples:\n"
       "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"
@@ -355,9 +357,9 @@ int run_program(int argc, char** argv) {
   app.footer(kExitCodes);
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
-  const std::array commands = {add_train(app),   add_compare(app), add_check(app),  add_join(app),
-                               add_predict(app), add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),  add_advise(app),  add_survey(app), add_bench(app),
+  const std::array commands = {add_train(app),    add_compare(app), add_check(app),  add_join(app),
+                               add_predict(app),  add_show(app),    add_report(app), add_list(app),
+                               add_doctor(app),   add_advise(app),  add_survey(app), add_bench(app),
                                add_footprint(app)};
   try {
     app.parse(argc, argv);
