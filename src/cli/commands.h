@@ -38,6 +38,7 @@ struct CompareCommandOptions : JobOptions {
   int jobs = 0;                         // virtual runs at once; 0: as many as cores
   bool no_sharing = false;              // every run computes its own gradients
   bool strict = false;                  // refuse damaged run folders
+  bool verbose = false;                 // reasons in full, and definitions
   std::string group;                    // of the taxonomy
 };
 

@@ -31,6 +31,10 @@ std::string failures(const Comparison& result) {
   return text.empty() ? "" : fmt::format("not all ended well: {}\n", text);
 }
 
+std::string spent_line(const Comparison& result) {
+  return result.spent ? fmt::format("consumed   {}\n", spent_text(*result.spent)) : "";
+}
+
 }  // namespace
 
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
@@ -57,8 +61,10 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   } else {
     std::cout << comparison_table(result, {.columns = columns_of(STDOUT_FILENO),
                                            .bold = isatty(STDOUT_FILENO) != 0,
+                                           .verbose = options.verbose,
                                            .group = options.group})
-              << printable(failures(result) + fmt::format("comparison {}\n", folder) + page);
+              << printable(failures(result) + spent_line(result) +
+                           fmt::format("comparison {}\n", folder) + page);
   }
   return 0;
 }

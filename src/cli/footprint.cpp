@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "jobs/perspective.h"
 #include "jobs/run_record.h"
 #include "jobs/training_footprint.h"
 
@@ -33,13 +34,6 @@ FootprintConfig config_of(const FootprintOptions& options) {
   return config;
 }
 
-// Three significant digits of what may be a gram or a megaton.
-std::string mass_text(double grams) {
-  if (grams >= 1e6) return fmt::format("{:.3g} t", grams / 1e6);
-  if (grams >= 1e3) return fmt::format("{:.3g} kg", grams / 1e3);
-  return fmt::format("{:.3g} g", grams);
-}
-
 std::string count_text(double count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -56,10 +50,10 @@ std::string cost_text(const TrainingFootprint& footprint, const FootprintOptions
 
 void print_text(const TrainingFootprint& footprint, const FootprintOptions& options) {
   const TrainingDescription& training = options.training;
-  std::cout << fmt::format(
-      "training  {}: {} of {:.6g} W, {:.6g} h, PUE {}\n",
-      count_text(training.trainings, "training"), count_text(training.machines, "machine"),
-      training.watts, training.hours, training.pue);
+  std::cout << fmt::format("training  {}: {} of {:.6g} W, {:.6g} h, PUE {}\n",
+                           count_text(training.trainings, "training"),
+                           count_text(training.machines, "machine"), training.watts, training.hours,
+                           training.pue);
   std::cout << fmt::format("energy    {:.4g} kWh\n", footprint.kwh);
   std::cout << fmt::format("CO2e      {}: {}\n", mass_text(footprint.co2e_grams.value),
                            footprint.co2e_grams.method);

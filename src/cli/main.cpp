@@ -114,6 +114,8 @@ Command add_compare(CLI::App& app) {
                     "Compute gradients for every run, also where strategies are equal");
   command->add_flag("--strict", options->strict,
                     "Refuse damaged run folders instead of running them again");
+  command->add_flag("--verbose", options->verbose,
+                    "Say in full what is not possible here, and define the figures");
   command->footer(
       "Examples:\n"
       "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"

@@ -28,7 +28,8 @@ int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& sto
   if (options.json)
     std::cout << json_text(json_of(result)) << "\n";
   else
-    std::cout << printable(survey_tables(result) + fmt::format("survey {}/survey.html\n", folder));
+    std::cout << printable(survey_tables(result, columns_of(STDOUT_FILENO)) +
+                           fmt::format("survey {}/survey.html\n", folder));
   return 0;
 }
 

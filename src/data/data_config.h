@@ -47,6 +47,7 @@ struct DataEntry {
   using Kind = DataKind;
   std::string_view name;
   std::string_view summary;
+  std::string_view title;  // in a sentence, where no file names the data
   Cloned<DataKind> (*make)();
   bool folder = false;        // files of known names in a folder, with a test set of its own
   bool generated = false;     // out of the seed: there are no files

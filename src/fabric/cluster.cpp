@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "core/range.h"
@@ -41,6 +42,18 @@ void visit(Visitor& v, FaultConfig& c) {
     v.quantity("duration", c.duration_s, Unit::kSeconds, "heals after this long; 0: never");
 }
 
+void visit(Visitor& v, HostKind& c) {
+  v.field("name", c.name, "what to call them");
+  v.field("hosts", c.hosts, kNotNegative, "which hosts, from 0");
+  v.quantity("idle_power", c.idle_watts, Unit::kWatts,
+             "of such a host when idle; 0: as `cluster.idle_power`");
+  v.quantity("busy_power", c.busy_watts, Unit::kWatts,
+             "with all its cores busy; 0: as `cluster.busy_power`");
+  v.field("price", c.price, kNotNegative, "of one of them for an hour; 0: as `footprint.price`");
+  v.field("spot_price", c.spot_price, kNotNegative,
+          "the same where it may be taken away; 0: as `footprint.spot_price`");
+}
+
 void refuse_beyond(int64_t nodes, int64_t node, const std::string& key) {
   if (node >= nodes)
     throw ConfigError(
@@ -52,6 +65,33 @@ void refuse_beyond(int64_t nodes, int64_t node, const std::string& key) {
 
 int64_t worker_hosts(const ClusterConfig& c) {
   return (c.workers + c.nodes_per_host - 1) / c.nodes_per_host;
+}
+
+// Each kind has hosts that there are, and no host is of two kinds or draws less when it is busy.
+void validate_host_kinds(const ClusterConfig& c, int64_t nodes) {
+  const int64_t hosts = c.host_kinds.empty() ? 0 : hosts_of(c, nodes);
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < c.host_kinds.size(); ++i) {
+    const HostKind& kind = c.host_kinds[i];
+    const std::string key = fmt::format("cluster.host_kinds[{}].hosts", i);
+    if (kind.hosts.empty())
+      throw ConfigError(key, fmt::format("{} is empty: a kind needs hosts; add hosts = [0]", key));
+    for (const int64_t host : kind.hosts) {
+      if (host >= hosts)
+        throw ConfigError(key, fmt::format("{} names host {}, but hosts are 0 to {}; name one of "
+                                           "them, or raise cluster.workers",
+                                           key, host, hosts - 1));
+      if (!seen.insert(host).second)
+        throw ConfigError(key, fmt::format("{} names host {}, which was named before; a host is of "
+                                           "one kind",
+                                           key, host));
+      if (busy_watts_of(c, host) < idle_watts_of(c, host))
+        throw ConfigError(key,
+                          fmt::format("{} names host {}, which would draw {} W when idle and "
+                                      "{} W when busy; raise busy_power or lower idle_power",
+                                      key, host, idle_watts_of(c, host), busy_watts_of(c, host)));
+    }
+  }
 }
 
 }  // namespace
@@ -97,6 +137,13 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.quantity("detect", c.detect_s, Unit::kSeconds, "a peer behind a dead link is lost after this");
   v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
   v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
+  v.tables(
+      "host_kinds", c.host_kinds.size(),
+      [&](Visitor& inner, size_t i) {
+        if (i == c.host_kinds.size()) c.host_kinds.emplace_back();
+        visit(inner, c.host_kinds[i]);
+      },
+      "hosts that draw another power or cost another price than the rest");
   v.quantity("link_idle_power", c.link_idle_watts, Unit::kWatts, "of a link with its two ports");
   v.quantity("link_busy_power", c.link_busy_watts, Unit::kWatts,
              "of a link that is full both ways");
@@ -162,6 +209,23 @@ void validate_cluster(const ClusterConfig& c, int64_t nodes) {
                                          key));
     for (int64_t node : c.faults[i].nodes) refuse_beyond(nodes, node, key);
   }
+  validate_host_kinds(c, nodes);
+}
+
+const HostKind* kind_of_host(const ClusterConfig& c, int64_t host) {
+  for (const HostKind& kind : c.host_kinds)
+    if (std::find(kind.hosts.begin(), kind.hosts.end(), host) != kind.hosts.end()) return &kind;
+  return nullptr;
+}
+
+double idle_watts_of(const ClusterConfig& c, int64_t host) {
+  const HostKind* kind = kind_of_host(c, host);
+  return kind && kind->idle_watts > 0 ? kind->idle_watts : c.idle_watts;
+}
+
+double busy_watts_of(const ClusterConfig& c, int64_t host) {
+  const HostKind* kind = kind_of_host(c, host);
+  return kind && kind->busy_watts > 0 ? kind->busy_watts : c.busy_watts;
 }
 
 double speed_factor_of(const ClusterConfig& c, int64_t node) {
@@ -205,15 +269,20 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
   for (FaultConfig& fault : c.faults)
     std::erase_if(fault.nodes, [&](int64_t node) { return node >= workers; });
   std::erase_if(c.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
+  for (HostKind& kind : c.host_kinds)
+    std::erase_if(kind.hosts, [&](int64_t host) { return host >= worker_hosts(c); });
+  std::erase_if(c.host_kinds, [](const HostKind& kind) { return kind.hosts.empty(); });
 }
 
 void yield_machines(ClusterConfig& c, int64_t workers) {
   const std::vector<StragglerConfig> stragglers = c.stragglers;
   const std::vector<FaultConfig> faults = c.faults;
+  const std::vector<HostKind> host_kinds = c.host_kinds;
   shrink_cluster(c, workers);
   if (c.nodes_per_host > 1) return;  // the ranks would name other machines
   c.stragglers = stragglers;
   c.faults = faults;
+  c.host_kinds = host_kinds;
 }
 
 int64_t hosts_of(const ClusterConfig& c, int64_t nodes) {

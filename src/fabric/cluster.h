@@ -24,9 +24,9 @@ constexpr auto words(Slowness) {
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
   StragglerKind kind = StragglerKind::kConstant;
-  int64_t node = -1;         // -1: every worker
-  double factor = 2;         // how many times slower
-  double probability = 0.1;  // random: share of the steps that are slow
+  int64_t node = -1;                         // -1: every worker
+  double factor = 2;                         // how many times slower
+  double probability = 0.1;                  // random: share of the steps that are slow
   Slowness distribution = Slowness::kFixed;  // random
   double at_s = 0;                           // pause, wave: when it begins
   double duration_s = 1;  // pause: how long; drift: until the factor is reached; wave: period
@@ -41,6 +41,17 @@ struct FaultConfig {
   std::vector<int64_t> nodes;  // who crashes, whose link fails, or one side of the partition
   double restart_s = 0;        // crash: comes back after this long; 0: never
   double duration_s = 0;       // link_down, partition: heals after this long; 0: never
+};
+
+// Hosts that draw another power or cost another price than the rest. 0 stands for what the cluster,
+// or for a price [footprint], says of all hosts.
+struct HostKind {
+  std::string name;
+  std::vector<int64_t> hosts;
+  double idle_watts = 0;
+  double busy_watts = 0;
+  double price = 0;       // for an hour
+  double spot_price = 0;  // the same where it may be taken away
 };
 
 // Overheads are declared for a core that runs the reference kernel (jobs/reference_kernel.h) at
@@ -83,6 +94,7 @@ struct ClusterConfig {
   double detect_s = 1;  // a peer behind a dead link is lost after this long
   double idle_watts = 50;
   double busy_watts = 100;
+  std::vector<HostKind> host_kinds;
   double link_idle_watts = 1;  // of a link: its two ports
   double link_busy_watts = 2;  // both ways full
   bool cost_only = false;
@@ -106,8 +118,8 @@ void yield_machines(ClusterConfig& config, int64_t workers);
 // What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
 double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
-int64_t most_threads(const ClusterConfig& config);            // of any worker
-double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
+int64_t most_threads(const ClusterConfig& config);           // of any worker
+double speed_of(const ClusterConfig& config, int64_t node);  // flops per second, all its threads
 // Returns the seconds that beginning so many passes over a batch and calling so many layers takes.
 // A core that is half as fast takes twice as long. More threads do not help.
 double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
@@ -117,6 +129,11 @@ double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 // are colocated.
 int64_t host_of(const ClusterConfig& config, int64_t node);
 int64_t hosts_of(const ClusterConfig& config, int64_t nodes);  // machines of all of them
+
+// What a host draws, and null where it is of no kind of its own.
+double idle_watts_of(const ClusterConfig& config, int64_t host);
+double busy_watts_of(const ClusterConfig& config, int64_t host);
+const HostKind* kind_of_host(const ClusterConfig& config, int64_t host);
 
 // The rack of a node: workers are dealt to racks in contiguous, nearly equal groups of hosts, and
 // nodes besides them to all racks in turn.

@@ -42,6 +42,23 @@ void follow_nodes(ClusterConfig& cluster, const NextRanks& next) {
   std::erase_if(cluster.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
 }
 
+// A host is of its kind as long as one of its nodes stays. Where nodes of two hosts share one
+// afterwards, it is that of the first.
+void follow_hosts(ClusterConfig& cluster, const ClusterConfig& before, const NextRanks& next) {
+  for (HostKind& kind : cluster.host_kinds) kind.hosts.clear();
+  for (Rank rank = 0; rank < std::ssize(next); ++rank) {
+    const auto place = next[static_cast<size_t>(rank)];
+    if (!place) continue;
+    const int64_t host = host_of(cluster, *place), host_before = host_of(before, rank);
+    for (size_t i = 0; i < before.host_kinds.size(); ++i) {
+      const std::vector<int64_t>& hosts = before.host_kinds[i].hosts;
+      const bool was = std::find(hosts.begin(), hosts.end(), host_before) != hosts.end();
+      if (was && !kind_of_host(cluster, host)) cluster.host_kinds[i].hosts.push_back(host);
+    }
+  }
+  std::erase_if(cluster.host_kinds, [](const HostKind& kind) { return kind.hosts.empty(); });
+}
+
 int64_t racks_left(const ClusterConfig& before, const NextRanks& next) {
   std::set<int64_t> racks;
   for (Rank rank = 0; rank < before.workers; ++rank)
@@ -102,6 +119,7 @@ ClusterConfig changed_cluster(const ClusterConfig& before, const MembershipChang
   keep_entries(cluster.thread_counts, next, cluster.workers, before.threads);
   cluster.racks = std::min(racks_left(before, next), hosts_of(cluster, cluster.workers));
   follow_nodes(cluster, next);
+  follow_hosts(cluster, before, next);
   return cluster;
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 
 namespace tutti {
 namespace {
@@ -30,8 +30,17 @@ void visit(Visitor& v, FootprintConfig& c) {
           "CodeCarbon's default");
   v.quantity("tdp", c.tdp_watts, Unit::kWatts,
              "power of this machine's processor, where nothing measures it; 0: 4 W a thread");
+  v.field("pue", c.pue, kAtLeastOne,
+          "power that the data centre takes for each watt of its machines, which kWh and CO2e "
+          "count");
   v.field("price", c.price, kNotNegative, "of one machine for an hour");
-  v.field("currency", c.currency, "of the price");
+  v.field("spot_price", c.spot_price, kNotNegative,
+          "the same where the machine may be taken away; 0: not known");
+  v.field("currency", c.currency, "of the prices");
+}
+
+double kilowatt_hours(const FootprintConfig& config, double joules) {
+  return joules / kJoulesPerKwh * config.pue;
 }
 
 Figure co2e_grams(const FootprintConfig& config, double joules) {
@@ -41,14 +50,35 @@ Figure co2e_grams(const FootprintConfig& config, double joules) {
   const std::string source = config.intensity > 0       ? "as set"
                              : config.country == kWorld ? "CodeCarbon's default for the world"
                                                         : "mean of " + config.country + ", 2023";
-  return {joules / kJoulesPerKwh * intensity,
-          fmt::format("energy x {} g/kWh ({})", intensity, source)};
+  return {
+      kilowatt_hours(config, joules) * intensity,
+      fmt::format("energy {}x {} g/kWh ({})",
+                  config.pue == 1 ? "" : fmt::format("x PUE {} ", config.pue), intensity, source)};
 }
 
-Figure cost_of(const FootprintConfig& config, double machines, double seconds) {
-  return {machines * seconds / 3600 * config.price,
-          fmt::format("{} machine{} x time x {} {} an hour", machines, machines == 1 ? "" : "s",
-                      config.price, config.currency)};
+Cost cost_of(const FootprintConfig& config, const ClusterConfig& cluster, int64_t machines,
+             double seconds) {
+  const double hours = seconds / 3600;
+  const bool kinds = cluster.fabric == FabricKind::kVirtual;
+  std::map<double, int64_t> count_by_price;
+  double on_demand = 0, spot = 0;
+  bool spot_known = false;
+  for (int64_t host = 0; host < machines; ++host) {
+    const HostKind* kind = kinds ? kind_of_host(cluster, host) : nullptr;
+    const double price = kind && kind->price > 0 ? kind->price : config.price;
+    const double lower = kind && kind->spot_price > 0 ? kind->spot_price : config.spot_price;
+    ++count_by_price[price];
+    on_demand += price;
+    spot += lower > 0 ? lower : price;  // only some may be taken away
+    spot_known = spot_known || lower > 0;
+  }
+  std::string parts;
+  for (const auto& [price, count] : count_by_price)
+    parts += fmt::format("{}{} machine{} x time x {}", parts.empty() ? "" : " + ", count,
+                         count == 1 ? "" : "s", price);
+  Cost cost{{hours * on_demand, fmt::format("{} {} an hour", parts, config.currency)}, {}};
+  if (spot_known) cost.spot = hours * spot;
+  return cost;
 }
 
 }  // namespace tutti

@@ -1,11 +1,14 @@
-// What a run leaves behind beside its model: CO2e from its energy, and money from its time.
+// What a run leaves behind beside its model: energy from the grid and CO2e from what its machines
+// draw, and money from its time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/schema.h"
+#include "fabric/cluster.h"
 
 namespace tutti {
 
@@ -15,9 +18,11 @@ inline constexpr std::string_view kWorld = "world";
 // [footprint]
 struct FootprintConfig {
   std::string country{kWorld};
-  double intensity = 0;  // g CO2e per kWh; 0: that of the country
-  double tdp_watts = 0;  // of this machine's processor; 0: 4 W a hardware thread
-  double price = 0.10;   // of one machine for an hour
+  double intensity = 0;   // g CO2e per kWh; 0: that of the country
+  double tdp_watts = 0;   // of this machine's processor; 0: 4 W a hardware thread
+  double pue = 1;         // power that the data centre takes for each watt of its machines
+  double price = 0.10;    // of one machine for an hour
+  double spot_price = 0;  // the same where it may be taken away; 0: not known
   std::string currency = "EUR";
 };
 void visit(Visitor& visitor, FootprintConfig& config);
@@ -33,7 +38,17 @@ struct Figure {
   double value = 0;
   std::string method;
 };
+// Of what the machines draw: the rest of the data centre is added.
+double kilowatt_hours(const FootprintConfig& config, double joules);
 Figure co2e_grams(const FootprintConfig& config, double joules);
-Figure cost_of(const FootprintConfig& config, double machines, double seconds);
+
+// The price on demand, and where machines may be taken away; empty where no such price is known.
+struct Cost {
+  Figure on_demand;
+  std::optional<double> spot;
+};
+// Of so many machines; those of a virtual cluster have the prices of their kinds.
+Cost cost_of(const FootprintConfig& config, const ClusterConfig& cluster, int64_t machines,
+             double seconds);
 
 }  // namespace tutti

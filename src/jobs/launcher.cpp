@@ -113,7 +113,8 @@ Recruiting recruit(const Resolved& resolved) {
 
 void add_footprint(RunRecord& record, const Job& job) {
   record.co2e = co2e_grams(job.footprint, record.joules);
-  record.cost = cost_of(job.footprint, static_cast<double>(record.machines), total_seconds(record));
+  record.kwh = kilowatt_hours(job.footprint, record.joules);
+  record.cost = cost_of(job.footprint, job.cluster, record.machines, total_seconds(record));
 }
 
 // What a node reported of itself. Throws DataError: it may run elsewhere, and be another program.

@@ -132,6 +132,7 @@ void visit(RecordVisitor& v, RecordedEnergy& e) {
   v.field("joules", e.joules, "Energy: the sum of the parts");
   v.field("method", e.method, "How it was obtained", kMayMiss);
   v.field("parts", e.parts, "What took it", kMayMiss);
+  v.field("kwh", e.kwh, "Energy x `footprint.pue`, in kWh", kWhenKnown);
 }
 
 void visit(RecordVisitor& v, RecordedCo2e& c) {
@@ -143,6 +144,7 @@ void visit(RecordVisitor& v, RecordedCost& c) {
   v.field("amount", c.amount, "Price in the currency");
   v.field("currency", c.currency, "`footprint.currency` of the job", kMayMiss);
   v.field("method", c.method, "How it was obtained", kMayMiss);
+  v.field("spot_amount", c.spot_amount, "Price where machines may be taken away", kWhenKnown);
 }
 
 void visit(RecordVisitor& v, RecordedEvaluation& e) {
@@ -245,10 +247,10 @@ RecordedRun read_recorded_run(const std::string& path) {
   const json record = parse_shallow_json(read_file(path));
   if (!record.is_object()) refuse_record(path, "it is not JSON");
   if (const json schema = record.value("schema", json()); schema != kRunSchema)
-    throw DataError(fmt::format(
-        "{}: has schema {}, this program reads schema {}; run the job again "
-        "with this version, or read it with the version that wrote it",
-        path, schema.dump(-1, ' ', false, json::error_handler_t::replace), kRunSchema));
+    throw DataError(
+        fmt::format("{}: has schema {}, this program reads schema {}; run the job again "
+                    "with this version, or read it with the version that wrote it",
+                    path, schema.dump(-1, ' ', false, json::error_handler_t::replace), kRunSchema));
   try {
     return described_by<RecordedRun>(record);
   } catch (const Mismatch& mismatch) {

@@ -69,6 +69,7 @@ struct RecordedEnergy {
   std::optional<double> joules;
   std::string method;
   std::vector<EnergyPart> parts;
+  std::optional<double> kwh;  // of the data centre
 };
 void visit(RecordVisitor& visitor, RecordedEnergy& energy);
 
@@ -81,6 +82,7 @@ void visit(RecordVisitor& visitor, RecordedCo2e& co2e);
 struct RecordedCost {
   std::optional<double> amount;
   std::string currency, method;
+  std::optional<double> spot_amount;
 };
 void visit(RecordVisitor& visitor, RecordedCost& cost);
 

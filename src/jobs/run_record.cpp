@@ -8,6 +8,7 @@
 #include "core/described_json.h"
 #include "core/error.h"
 #include "fabric/cluster.h"
+#include "jobs/perspective.h"
 #include "jobs/run_pictures.h"
 #include "jobs/run_quality.h"
 #include "jobs/versions.h"
@@ -178,9 +179,10 @@ RecordedRun recorded(const RunRecord& record, const Job& job) {
   run.age_s = {fresh.age_mean_s, fresh.age_max_s};
   run.update_order = fresh.disorder;
   run.counters = counters_of_all(record.nodes);
-  run.energy = {record.joules, record.energy_method, record.energy_parts};
+  run.energy = {record.joules, record.energy_method, record.energy_parts, record.kwh};
   run.co2e = {record.co2e.value, record.co2e.method};
-  run.cost = {record.cost.value, job.footprint.currency, record.cost.method};
+  run.cost = {record.cost.on_demand.value, job.footprint.currency, record.cost.on_demand.method,
+              record.cost.spot};
   if (!record.nodes.empty()) run.parameters_sha256 = record.nodes.front().parameters_sha256;
   run.evaluations =
       learning_curve(record.evaluations, record.nodes, record.virtual_clock ? 0 : record.data_s);
@@ -228,6 +230,11 @@ std::string summary(const RunRecord& record, const Job& job) {
                        Unit::kBytes),
         sum(record.nodes, [](const NodeReport& n) { return double(n.messages); }), record.joules,
         record.energy_method.substr(0, record.energy_method.find(' ')));
+    text += fmt::format("footprint {}\n", in_perspective({.kwh = record.kwh,
+                                                          .co2e_grams = record.co2e.value,
+                                                          .cost = record.cost.on_demand.value,
+                                                          .spot_cost = record.cost.spot,
+                                                          .currency = job.footprint.currency}));
   }
   for (const NodeReport& node : record.nodes)
     for (const auto& [name, value] : node.extra.figures)

@@ -39,7 +39,8 @@ struct RunRecord {
   std::string energy_method;
   std::vector<EnergyPart> energy_parts;
   Figure co2e;                             // grams
-  Figure cost;                             // in the currency of the job
+  double kwh = 0;                          // of the data centre
+  Cost cost;                               // in the currency of the job
   Resumed resumed;                         // what an earlier run did; reports are of this run
   Course course;                           // what was planned
   Rank recorder = 0;                       // as planned

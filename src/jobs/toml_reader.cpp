@@ -179,6 +179,7 @@ Job overlay(const Job& job, const toml::table& changes, TomlOrigin& origin,
   // A list replaces the one before: merged element by element it would say something else.
   if (changes["cluster"]["stragglers"]) result.cluster.stragglers.clear();
   if (changes["cluster"]["faults"]) result.cluster.faults.clear();
+  if (changes["cluster"]["host_kinds"]) result.cluster.host_kinds.clear();
   TomlReader reader(changes, origin, prefix);
   read_over(result, reader, origin, prefix);
   reader.refuse_unknown();

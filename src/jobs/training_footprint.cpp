@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "jobs/perspective.h"
 
 namespace tutti {
 namespace {
 
 constexpr double kJoulesInKwh = 3.6e6;
 constexpr double kGramsPerPound = 453.59237;
-constexpr double kKmPerMile = 1.609344;
-constexpr double kCarGramsPerMile = 400;
 
 void require(bool holds, const char* option, double value, const char* expected) {
   if (!holds)
@@ -45,10 +44,11 @@ TrainingFootprint footprint_of(const TrainingDescription& training, const Footpr
   result.co2e_grams = co2e_grams(config, result.kwh * kJoulesInKwh);
   result.cost = result.machine_hours * config.price;
   result.spot_cost = result.machine_hours * training.spot_price;
-  result.car_km = result.co2e_grams.value / kCarGramsPerMile * kKmPerMile;
+  result.car_km = result.co2e_grams.value / car_grams_per_km();
   if (!std::isfinite(result.co2e_grams.value) || !std::isfinite(result.cost))
-    throw ConfigError("watts", "the footprint is larger than any number; check --watts, --hours, "
-                               "--machines and --trainings");
+    throw ConfigError("watts",
+                      "the footprint is larger than any number; check --watts, --hours, "
+                      "--machines and --trainings");
   return result;
 }
 
@@ -65,11 +65,6 @@ double parse_intensity(const std::string& text) {
   throw ConfigError("intensity", fmt::format("--intensity \"{}\": expected an amount of CO2e for a "
                                              "kWh, e.g. 432, \"432 g/kWh\" or \"0.954 lb/kWh\"",
                                              text));
-}
-
-std::string car_source() {
-  return fmt::format("{} g a mile, the mean passenger car of the United States (EPA-420-F-23-014)",
-                     kCarGramsPerMile);
 }
 
 }  // namespace tutti

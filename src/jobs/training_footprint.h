@@ -32,7 +32,4 @@ TrainingFootprint footprint_of(const TrainingDescription& training, const Footpr
 // grams. Throws ConfigError.
 double parse_intensity(const std::string& text);
 
-// Says what a car's kilometre is taken for, with its source.
-std::string car_source();
-
 }  // namespace tutti

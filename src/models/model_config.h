@@ -29,6 +29,7 @@ struct ModelEntry {
   using Kind = ModelKind;
   std::string_view name;
   std::string_view summary;
+  std::string_view title;  // in a sentence
   Cloned<ModelKind> (*make)();
   bool sparse = false;  // its parameters are rows that a batch touches few of
 };

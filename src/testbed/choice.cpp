@@ -103,7 +103,9 @@ nlohmann::json to_json(const Choice& c) {
   // Nothing is known of it where no strategy ran with two seeds.
   const json seeds = c.times_s.size() > 1 || c.lent ? json(errors.seeds) : json();
   const Figure co2e = co2e_grams(c.job.footprint, c.joules());
-  const Figure cost = cost_of(c.job.footprint, machines(c), c.time_s());
+  const Figure cost =
+      cost_of(c.job.footprint, c.job.cluster, static_cast<int64_t>(machines(c)), c.time_s())
+          .on_demand;
   return {{"name", c.name},
           {"strategy", c.job.strategy_kind},
           {"workers", c.job.cluster.workers},

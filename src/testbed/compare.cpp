@@ -14,6 +14,7 @@
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "jobs/task_identity.h"
+#include "testbed/account.h"
 #include "testbed/compare_progress.h"
 #include "testbed/comparison_folder.h"
 #include "testbed/comparison_plan.h"
@@ -40,10 +41,13 @@ class ComparisonRun {
         progress_(options.progress, plan_.size(), metric, options.columns),
         pool_(options.program) {}
 
-  // Runs all that is not there yet. One result per planned run, in its order.
-  std::vector<RunFiles> run(const std::atomic<bool>& stop) {
+  // Runs all that is not there yet. One result per planned run, in its order. `account` is called
+  // often, and told when a run has ended.
+  std::vector<RunFiles> run(const std::atomic<bool>& stop, Account& account) {
     while (start_what_can() || pool_.running() > 0) {
-      for (const EndedRun& ended : pool_.listen(kListen_ms)) finish(ended);
+      const std::vector<EndedRun> all_ended = pool_.listen(kListen_ms);
+      for (const EndedRun& ended : all_ended) finish(ended);
+      account.keep_up(!all_ended.empty());
       progress_.update(pool_.progress());
       if (stop) interrupt();
     }
@@ -215,7 +219,14 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   if (options.progress != ProgressStyle::kNone)
     tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
                      plan.size(), folder, folder));
-  const std::vector<RunFiles> files = ComparisonRun(plan, home, options, "quality").run(stop);
+  Account account(folder, job.footprint);
+  std::vector<RunFiles> files;
+  try {
+    files = ComparisonRun(plan, home, options, "quality").run(stop, account);
+  } catch (const InterruptedError&) {
+    account.close();
+    throw;
+  }
 
   std::vector<Contender> contenders;
   for (size_t i = 0; i < compared.size(); ++i) {
@@ -232,6 +243,7 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   Comparison result = summarise(job.name, job, contenders);
   result.task.seeds = seeds;
   result.not_possible = not_possible(compared);
+  result.spent = account.close();
   write_file(folder + "/compare.json", json_text(json_of(result)) + "\n");
   write_file(folder + "/compare.csv", comparison_csv(result));
   return result;

@@ -37,8 +37,10 @@ constexpr NamedFigure kFigures[] = {
     {"utilisation", &ComparedFigures::utilisation,
      "Share of their time in which nodes compute or aggregate"},
     {"energy_j", &ComparedFigures::energy_j, "Energy"},
+    {"kwh", &ComparedFigures::kwh, "Energy x `footprint.pue`, in kWh"},
     {"co2e_g", &ComparedFigures::co2e_g, "CO2e"},
-    {"cost", &ComparedFigures::cost, "Price in the currency"}};
+    {"cost", &ComparedFigures::cost, "Price in the currency"},
+    {"spot_cost", &ComparedFigures::spot_cost, "Price where machines may be taken away"}};
 
 constexpr NamedQuality kQualities[] = {
     {"best", &ComparedQuality::best, "Best on validation samples"},
@@ -163,6 +165,7 @@ void visit(RecordVisitor& v, ComparedStrategy& s) {
 
 void visit(RecordVisitor& v, ComparedTask& task) {
   note(v, "data", task.data, "`task.data.kind`");
+  note(v, "file", task.file, "Name of its file; empty: its kind says what it is");
   note(v, "model", task.model, "`task.model.kind`");
   note(v, "global_batch", task.global_batch, "`task.global_batch`");
   note(v, "epochs", task.epochs, "`task.epochs`");
@@ -177,6 +180,7 @@ void visit(RecordVisitor& v, ComparedCluster& cluster) {
   note(v, "fabric", cluster.fabric, "`cluster.fabric`");
   note(v, "workers", cluster.workers, "`cluster.workers`");
   note(v, "description", cluster.description, "The cluster in words");
+  note(v, "network", cluster.network, "Speed of its links; empty: not declared");
 }
 
 void visit(RecordVisitor& v, ComparisonValidation& validation) {
@@ -209,6 +213,8 @@ void visit(RecordVisitor& v, ComparisonHead& c) {
   note(v, "machine", c.machine, "Where it ran");
   note(v, "validation", c.validation, "How far the figures can be trusted");
   note(v, "not_possible", c.not_possible, "Strategies that cannot run here");
+  v.field("spent", c.spent, "What the machine that computed all this spent on it",
+          Presence::kWhenKnown);
   v.field("sources", c.sources, "What it was put together from by `tutti report`",
           Presence::kWhenKnown);
 }

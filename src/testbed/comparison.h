@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jobs/recorded_run.h"
+#include "jobs/spending.h"
 #include "testbed/statistics.h"
 
 namespace tutti {
@@ -81,7 +82,7 @@ struct ComparedFigures {
   OverSeeds to_target_s, to_target_normalised_s, steps_to_target, samples_to_target, converged_s,
       converged_steps, total_s, total_normalised_s, wall_s, cpu_s, startup_s, samples_per_s, steps,
       bytes_total, bytes_per_node, messages_total, messages_per_node, peak_memory_bytes,
-      utilisation, energy_j, co2e_g, cost;
+      utilisation, energy_j, kwh, co2e_g, cost, spot_cost;
   std::string energy_method, co2e_method, cost_method, currency;
   TimeSplit time_split;
   RecordedStaleness staleness;
@@ -111,6 +112,7 @@ void visit(RecordVisitor& visitor, ComparedQuality& quality);
 
 struct ComparedTask {
   std::string data, model;
+  std::string file;  // of the data, where one names it
   std::optional<int64_t> global_batch, epochs;
   std::optional<double> target;
   std::string metric;
@@ -124,6 +126,7 @@ struct ComparedCluster {
   std::string fabric;
   std::optional<int64_t> workers;
   std::string description;
+  std::string network;  // "1 Gbit/s"; empty where none is declared
 };
 void visit(RecordVisitor& visitor, ComparedCluster& cluster);
 
@@ -159,6 +162,7 @@ struct ComparisonHead {
   std::optional<Machine> machine;
   ComparisonValidation validation;
   std::vector<Refusal> not_possible;
+  std::optional<Spent> spent;  // by the machine that computed all this
   std::vector<ComparisonSource> sources;
 };
 void visit(RecordVisitor& visitor, ComparisonHead& head);

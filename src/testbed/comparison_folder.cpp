@@ -62,6 +62,19 @@ std::string difference(const std::string& before, const std::string& now) {
   return text;
 }
 
+// A job as this version writes it: settings that the text is older than have their defaults.
+std::string written_now(const std::string& job) {
+  try {
+    return resolved_toml(parse_job(job, "a job"));
+  } catch (const Error&) {
+    return job;
+  }
+}
+
+bool same_job(const std::string& a, const std::string& b) {
+  return a == b || written_now(a) == written_now(b);
+}
+
 // What a write that was killed leaves behind.
 bool is_leftover(const fs::directory_entry& entry) {
   return entry.path().filename().string().starts_with("compar") &&
@@ -115,7 +128,7 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
         fmt::format("{}: has schema {}, this program reads schema {}; go on with the "
                     "version that made it, or choose another --out",
                     plan, before.value("schema", json()).dump(), kSchema));
-  if (before["job"] != settings.job)
+  if (!same_job(before["job"], settings.job))
     throw ConfigError("--out",
                       fmt::format("{}: holds another comparison; choose another folder, or "
                                   "make the job the same again:{}",
@@ -145,7 +158,7 @@ std::optional<RunFiles> ComparisonFolder::finished(const std::string& name,
     const std::string status = files.record.status;
     const bool ended = status == "done" || status == "diverged" || status == "collapsed" ||
                        (status == "peer lost" && files.record.obtained == "simulated");
-    if (read_file(folder + "/job.toml") != wanted)
+    if (!same_job(read_file(folder + "/job.toml"), wanted))
       complaint = fmt::format("{}: was made with other settings", folder);
     else if (!files.missing.empty())
       complaint = files.missing;

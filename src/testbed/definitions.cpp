@@ -8,14 +8,16 @@
 
 namespace tutti {
 
-std::map<std::string, std::string> comparison_definitions() {
+std::map<std::string, std::string> comparison_definitions(bool several_seeds) {
   const ConvergenceRule rule;
   return {
       {"time_to_target",
-       "Seconds from before the first sample is read until the target is first measured on "
-       "validation samples, measuring included. Mean over seeds, from 5 up without the fastest and "
-       "the slowest, and so are steps and samples to the target and convergence; no mean unless "
-       "every seed reached it."},
+       std::string("Seconds from before the first sample is read until the target is first "
+                   "measured on validation samples, measuring included.") +
+           (several_seeds ? " Mean over seeds, from 5 up without the fastest and the slowest, and "
+                            "so are steps and samples to the target and convergence; no mean "
+                            "unless every seed reached it."
+                          : "")},
       {"convergence",
        fmt::format("The training loss is smoothed exponentially (weight 2/(W+1)). A best is a step "
                    "more than {:g} % below the best before; training has converged at the first "

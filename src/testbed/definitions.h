@@ -6,7 +6,7 @@
 
 namespace tutti {
 
-// By the name of the figure.
-std::map<std::string, std::string> comparison_definitions();
+// By the name of the figure. With one seed none speaks of several.
+std::map<std::string, std::string> comparison_definitions(bool several_seeds);
 
 }  // namespace tutti

@@ -27,13 +27,17 @@ std::string json_for_script(const json& value) {
   return safe;
 }
 
+std::string page_with(std::string_view page, std::string_view mark, const json& data) {
+  const size_t place = page.find(mark);
+  TUTTI_CHECK(place != std::string_view::npos);
+  std::string whole(page.substr(0, place));
+  whole += json_for_script(data);
+  whole += page.substr(place + mark.size());
+  return whole;
+}
+
 std::string report_html(const Comparison& comparison) {
-  const size_t mark = kReportTemplate.find(kReportDataMark);
-  TUTTI_CHECK(mark != std::string_view::npos);
-  std::string page(kReportTemplate.substr(0, mark));
-  page += json_for_script(report_data(comparison));
-  page += kReportTemplate.substr(mark + kReportDataMark.size());
-  return page;
+  return page_with(kReportTemplate, kReportDataMark, report_data(comparison));
 }
 
 }  // namespace tutti

@@ -5,7 +5,10 @@
 #include <map>
 
 #include "core/described_json.h"
+#include "jobs/perspective.h"
 #include "testbed/network_picture.h"
+#include "testbed/question.h"
+#include "testbed/smooth.h"
 #include "testbed/thin.h"
 
 namespace tutti {
@@ -61,13 +64,22 @@ json thinned_column(const std::vector<T>& values, const std::vector<size_t>& kep
   return column;
 }
 
+// The same loss as a line that shows where it goes, at places that are evenly far apart.
+json smooth_columns(const ComparedSeries& series, size_t most) {
+  const std::vector<double> smoothed = smooth(series.loss);
+  const std::vector<size_t> kept = evenly(smoothed.size(), most);
+  return {{"time_s", thinned_column(series.time_s, kept)},
+          {"loss", thinned_column(smoothed, kept)}};
+}
+
 json series_columns(const ComparedSeries& series, Thinning& thinning) {
   const std::vector<size_t> kept = thinning(series.loss);
   return {{"seed", json_of(series.seed)},
           {"step", thinned_column(series.step, kept)},
           {"time_s", thinned_column(series.time_s, kept)},
           {"samples", thinned_column(series.samples, kept)},
-          {"loss", thinned_column(series.loss, kept)}};
+          {"loss", thinned_column(series.loss, kept)},
+          {"smooth", smooth_columns(series, std::min(kMostSmoothPoints, thinning.most))}};
 }
 
 // Neighbours are joined until at most `most` are left: those of one kind first, then the stretches
@@ -137,6 +149,8 @@ json report_data(const Comparison& comparison) {
   json& strategies = data["strategies"] = json::array();
   for (const ComparedStrategy& strategy : comparison.strategies)
     strategies.push_back(drawn_strategy(strategy, thinning));
+  data["question"] = question_of(comparison);
+  data["car"] = {{"grams_per_km", car_grams_per_km()}, {"source", car_source()}};
   data["thinned"] = {
       {"points", thinning.had}, {"kept", thinning.kept}, {"per_series", thinning.most}};
   return data;

@@ -57,6 +57,16 @@ void expect_same_task(const Comparison& first, const Comparison& other, const st
                                             path, key, theirs[key].dump(), ours[key].dump()));
 }
 
+// What is said of the cluster is true of both, or not said.
+void merge_cluster(ComparedCluster& whole, const ComparedCluster& other) {
+  if (whole.workers != other.workers || whole.network != other.network ||
+      whole.fabric != other.fabric) {
+    whole.workers.reset();
+    whole.network.clear();
+  }
+  if (whole.description != other.description) whole.description += "; " + other.description;
+}
+
 // Names stay unique: what was there already gets the name of its comparison added.
 void add_strategies(Comparison& whole, Comparison&& other) {
   std::set<std::string> names;
@@ -85,6 +95,7 @@ Comparison read_comparisons(const std::vector<std::string>& paths, const Summari
       return;
     }
     expect_same_task(*whole, comparison, path);
+    merge_cluster(whole->cluster, comparison.cluster);
     add_strategies(*whole, std::move(comparison));
   };
   for (const std::string& path : paths) {

@@ -191,9 +191,11 @@ void add_figures(ComparedStrategy& row, const Contender& contender) {
   row.messages_total = figure([](const Run& run) { return run.messages; });
   row.bytes_per_node = largest(&RecordedNode::bytes_sent);
   row.messages_per_node = largest(&RecordedNode::messages);
+  row.kwh = figure([](const Run& run) { return run.energy.kwh; });
   row.energy_j = figure([](const Run& run) { return run.energy.joules; });
   row.co2e_g = figure([](const Run& run) { return run.co2e.grams; });
   row.cost = figure([](const Run& run) { return run.cost.amount; });
+  row.spot_cost = figure([](const Run& run) { return run.cost.spot_amount; });
   row.time_split = time_split(contender);
 }
 

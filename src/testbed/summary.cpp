@@ -50,6 +50,10 @@ std::string describe(const ClusterConfig& c) {
   return text;
 }
 
+std::string declared_network(const ClusterConfig& c) {
+  return c.fabric == FabricKind::kVirtual ? bits_per_second(c.bandwidth) : "";
+}
+
 bool same_clock(const RunFiles& a, const RunFiles& b) {
   return a.record.obtained == b.record.obtained;
 }
@@ -212,8 +216,11 @@ std::string validation_text() {
 }
 
 ComparedTask compared_task(const TaskConfig& task, const RecordedRun& record) {
+  const DataEntry& data = data_entry(task.data.kind());
+  const bool named = !data.folder && !data.generated;
   return {.data = std::string(task.data.kind()),
           .model = std::string(task.model.kind()),
+          .file = named ? std::filesystem::path(path_of(task.data)).filename().string() : "",
           .global_batch = task.global_batch,
           .epochs = task.epochs,
           .target = task.target > 0 ? std::optional(task.target) : std::nullopt,
@@ -250,8 +257,11 @@ Comparison summarise(const std::string& name, Job& job, const std::vector<Conten
                              job.task.model.kind(), description);
   result.task = compared_task(job.task, record);
   result.task.seeds = rows.front().seeds;
-  result.cluster = {std::string(word_of(job.cluster.fabric)), job.cluster.workers, description};
-  result.definitions = comparison_definitions();
+  result.cluster = {std::string(word_of(job.cluster.fabric)), job.cluster.workers, description,
+                    declared_network(job.cluster)};
+  size_t seeds = 0;
+  for (const Contender& contender : contenders) seeds = std::max(seeds, contender.runs.size());
+  result.definitions = comparison_definitions(seeds > 1);
   if (const std::string others = rows_of_other_tasks(contenders); !others.empty())
     result.definitions["tasks"] = fmt::format(
         "These rows are of another task than the first, so that not the architecture alone makes "

@@ -25,7 +25,7 @@ constexpr double kQualityMargin = 0.05;  // a twentieth fewer errors likewise
 
 SurveyRules rules() {
   return {fmt::format("final quality on test samples; + (-): its error is at least {:.0f} % "
-                      "smaller (larger) than the median of the row's task",
+                      "smaller (larger) than the median of the task",
                       100 * kQualityMargin),
           fmt::format("time to target; + (-): at least {:.0f} % shorter ({:.0f} % longer) than "
                       "the median of the task; - also when the target is missed",
@@ -37,21 +37,28 @@ double error_of(double quality, bool higher_is_better) {
   return higher_is_better ? 1 - quality : quality;
 }
 
+// What cells are marked against: a wall clock and a simulated one are not of one field.
+struct Field {
+  std::vector<double> errors, times;
+};
+
 std::map<std::string, SurveyCell> cells_of(const Comparison& comparison) {
   const bool higher = comparison.task.higher_is_better;
   const auto mean = [](const OverSeeds& figure) { return figure ? figure->mean : std::nullopt; };
-  std::vector<double> errors, times;
+  std::map<std::string, Field> by_clock;
   for (const ComparedStrategy& row : comparison.strategies) {
+    Field& field = by_clock[row.obtained];
     if (const auto final_test = mean(row.quality.final_test))
-      errors.push_back(error_of(*final_test, higher));
-    if (const auto time = mean(row.to_target_s)) times.push_back(*time);
+      field.errors.push_back(error_of(*final_test, higher));
+    if (const auto time = mean(row.to_target_s)) field.times.push_back(*time);
   }
   std::map<std::string, SurveyCell> cells;
   for (const ComparedStrategy& row : comparison.strategies) {
     const auto final_test = mean(row.quality.final_test), time = mean(row.to_target_s);
+    const Field& field = by_clock[row.obtained];
     const char quality_mark =
-        mark_of(final_test ? error_of(*final_test, higher) : NAN, errors, kQualityMargin);
-    const char time_mark = mark_of(time.value_or(NAN), times, kTimeMargin);
+        mark_of(final_test ? error_of(*final_test, higher) : NAN, field.errors, kQualityMargin);
+    const char time_mark = mark_of(time.value_or(NAN), field.times, kTimeMargin);
     cells[row.name] = {.status = row.status,
                        .error = row.error,
                        .obtained = row.obtained,
@@ -72,8 +79,10 @@ std::string new_folder() {
   return fmt::format("surveys/{}", stamp);
 }
 
+// Adds to `spent` what the comparison of the task has consumed.
 SurveyedTask survey_task(const std::string& task, const SurveyOptions& options,
-                         const std::string& folder, const std::atomic<bool>& stop) {
+                         const std::string& folder, const std::atomic<bool>& stop,
+                         std::optional<Spent>& spent) {
   Job job = load_job(find_recipe("tasks", task), {});
   job.cluster = load_cluster(options.cluster);
   SurveyedTask entry;
@@ -93,6 +102,7 @@ SurveyedTask survey_task(const std::string& task, const SurveyOptions& options,
   compare_options.out = folder + "/" + job.name;
   try {
     const Comparison comparison = compare(job, compare_options, stop, where);
+    if (comparison.spent) spent = spent.value_or(Spent{}) + *comparison.spent;
     entry.metric = comparison.task.metric;
     entry.cells = cells_of(comparison);
     entry.refused.emplace();
@@ -145,6 +155,8 @@ void visit(RecordVisitor& v, Survey& survey) {
   v.field("cluster", survey.cluster, "Name of the cluster, or its file");
   v.field("rules", survey.rules, "What the marks mean");
   v.field("tasks", survey.tasks, "One for each task");
+  v.field("spent", survey.spent, "What the machine that computed all this spent on it",
+          Presence::kWhenKnown);
 }
 
 char mark_of(double value, std::vector<double> all, double margin) {
@@ -174,7 +186,7 @@ Survey survey(const SurveyOptions& options, const std::atomic<bool>& stop, std::
   for (const std::string& task : tasks) {
     if (options.compare.progress != ProgressStyle::kNone)
       tell(fmt::format("task {} ({} of {})\n", task, result.tasks.size() + 1, tasks.size()));
-    result.tasks.push_back(survey_task(task, options, folder, stop));
+    result.tasks.push_back(survey_task(task, options, folder, stop, result.spent));
     // After each task: a survey that is ended shows what it has.
     write_file(folder + "/survey.json", json_text(json_of(result), 1) + "\n");
     write_file(folder + "/survey.html", survey_html(result));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/spending.h"
 #include "testbed/compare.h"
 
 namespace tutti {
@@ -58,6 +59,7 @@ struct Survey {
   std::string cluster;
   SurveyRules rules;
   std::vector<SurveyedTask> tasks;
+  std::optional<Spent> spent;  // by this machine, on all tasks
 };
 void visit(RecordVisitor& visitor, Survey& survey);
 
@@ -71,7 +73,7 @@ Survey survey(const SurveyOptions& options, const std::atomic<bool>& stop, std::
 char mark_of(double value, std::vector<double> all, double margin);
 
 // The two tables for a terminal of so many columns.
-std::string survey_tables(const Survey& survey);
+std::string survey_tables(const Survey& survey, size_t columns = 100);
 // The same as a page, each cell linked to its comparison and runs.
 std::string survey_html(const Survey& survey);
 

@@ -4,30 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 
 #include "core/described_json.h"
-#include "core/printable.h"
-#include "core/quality.h"
 #include "core/units.h"
+#include "fabric/cluster.h"
+#include "testbed/question.h"
+#include "testbed/table_layout.h"
+#include "testbed/table_notes.h"
 
 namespace tutti {
 namespace {
 
-enum class Best { kNone, kLeast, kMost };
+using Best = TableColumn::Best;
 
 constexpr const char* kPlan = "plan";
-
-using Rows = std::vector<const ComparedStrategy*>;
-
-struct Column {
-  std::string title;
-  int importance;  // the least important are left out first
-  Best best;
-  std::function<std::string(const ComparedStrategy&)> text;
-  std::function<std::optional<double>(const ComparedStrategy&)> value;  // what is compared
-};
 
 std::optional<double> mean_of(const OverSeeds& figure) {
   return figure ? figure->mean : std::nullopt;
@@ -71,16 +61,9 @@ std::string status_text(const ComparedStrategy& row) {
   return fmt::format("{} {} of {}", row.status, same, row.statuses.size());
 }
 
-// Names the seed that ended so, where others ended otherwise.
-std::string seed_of_status(const ComparedStrategy& row) {
-  const auto found = std::find(row.statuses.begin(), row.statuses.end(), row.status);
-  const auto index = static_cast<size_t>(found - row.statuses.begin());
-  if (row.seeds.size() < 2 || index >= row.seeds.size()) return "";
-  return fmt::format(", seed {}", row.seeds[index]);
-}
-
-Column figure_column(const std::string& title, int importance, OverSeeds ComparedFigures::*figure,
-                     const std::function<std::string(double)>& format) {
+TableColumn figure_column(const std::string& title, int importance,
+                          OverSeeds ComparedFigures::*figure,
+                          const std::function<std::string(double)>& format) {
   return {title, importance, Best::kLeast,
           [=](const ComparedStrategy& row) {
             const auto value = mean_of(row.*figure);
@@ -89,8 +72,8 @@ Column figure_column(const std::string& title, int importance, OverSeeds Compare
           [=](const ComparedStrategy& row) { return mean_of(row.*figure); }};
 }
 
-Column quality_column(const char* title, int importance, bool higher,
-                      OverSeeds ComparedQuality::*quality) {
+TableColumn quality_column(const char* title, int importance, bool higher,
+                           OverSeeds ComparedQuality::*quality) {
   return {title, importance, higher ? Best::kMost : Best::kLeast,
           [=](const ComparedStrategy& row) {
             const auto value = mean_of(row.quality.*quality);
@@ -99,12 +82,12 @@ Column quality_column(const char* title, int importance, bool higher,
           [=](const ComparedStrategy& row) { return mean_of(row.quality.*quality); }};
 }
 
-std::vector<Column> columns_of(const Comparison& comparison) {
+std::vector<TableColumn> columns_of(const Comparison& comparison) {
   const bool higher = comparison.task.higher_is_better;
   const bool target = comparison.task.target.has_value();
   using Figures = ComparedFigures;
-  Column time = figure_column(target ? "to target s" : "total s", 99,
-                              target ? &Figures::to_target_s : &Figures::total_s, significant);
+  TableColumn time = figure_column(target ? "to target s" : "total s", 99,
+                                   target ? &Figures::to_target_s : &Figures::total_s, significant);
   if (target) time.text = target_text;
   const auto bytes = [](double value) { return human_quantity(value, Unit::kBytes); };
   const auto wait_text = [](const ComparedStrategy& row) {
@@ -136,8 +119,8 @@ std::vector<Column> columns_of(const Comparison& comparison) {
 }
 
 // Those that reached the target first, by time; then the rest by quality.
-Rows sorted_rows(const Comparison& comparison) {
-  Rows rows;
+TableRows sorted_rows(const Comparison& comparison) {
+  TableRows rows;
   for (const ComparedStrategy& row : comparison.strategies) rows.push_back(&row);
   const bool higher = comparison.task.higher_is_better;
   const bool target = comparison.task.target.has_value();
@@ -155,202 +138,18 @@ Rows sorted_rows(const Comparison& comparison) {
   return rows;
 }
 
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-class TableLayout {
- public:
-  TableLayout(std::vector<Column> columns, const Rows& rows, const TableOptions& options)
-      : columns_(std::move(columns)), options_(options) {
-    for (const Column& column : columns_) {
-      std::map<std::string, Extreme> best;
-      for (const ComparedStrategy* row : rows)
-        if (const auto value = value_of(column, *row)) {
-          Extreme& extreme = best[row->obtained];
-          if (extreme.rows++ == 0 || is_better(*value, extreme.value, column.best == Best::kMost))
-            extreme.value = *value;
-        }
-      best_.push_back(std::move(best));
-    }
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      size_t width = columns_[i].title.size();
-      for (const ComparedStrategy* row : rows)
-        width = std::max(width, width_of(cell(i, *row)) + (!options.bold && is_best(i, *row)));
-      widths_.push_back(i == 0 ? std::min<size_t>(width, 24) : width);
-    }
-    if (total_width() > options.columns) gap_ = 1;
-    while (total_width() > options.columns && columns_.size() > 2) drop_least_important();
-  }
-
-  bool shows(const std::string& title) const {
-    return std::any_of(columns_.begin(), columns_.end(),
-                       [&](const Column& column) { return column.title == title; });
-  }
-  std::string head() const {
-    std::string line;
-    for (size_t i = 0; i < columns_.size(); ++i) line += padded(i, columns_[i].title, false);
-    return trimmed(line) + "\n";
-  }
-  std::string line(const ComparedStrategy& row) const {
-    std::string text;
-    for (size_t i = 0; i < columns_.size(); ++i) text += padded(i, cell(i, row), is_best(i, row));
-    text = trimmed(text);
-    const bool red = options_.bold && row.status != "done";
-    return red ? "\033[31m" + text + "\033[0m\n" : text + "\n";
-  }
-
- private:
-  struct Extreme {
-    double value = 0;
-    size_t rows = 0;
-  };
-  static std::string trimmed(std::string text) {
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    return text;
-  }
-  // Rows that ended early have less of everything: that is no merit.
-  static std::optional<double> value_of(const Column& column, const ComparedStrategy& row) {
-    if (!column.value || row.status != "done") return std::nullopt;
-    return column.value(row);
-  }
-  bool is_best(size_t i, const ComparedStrategy& row) const {
-    const auto value = value_of(columns_[i], row);
-    if (!value) return false;
-    const Extreme& extreme = best_[i].at(row.obtained);
-    return extreme.rows > 1 && *value == extreme.value;  // alone one is not the best
-  }
-  std::string cell(size_t i, const ComparedStrategy& row) const {
-    return printable(columns_[i].text(row));
-  }
-  size_t total_width() const {
-    size_t width = 0;
-    for (const size_t w : widths_) width += w + gap_;
-    return width - gap_;
-  }
-  void drop_least_important() {
-    const auto least = std::min_element(
-        columns_.begin(), columns_.end(),
-        [](const Column& a, const Column& b) { return a.importance < b.importance; });
-    const auto index = least - columns_.begin();
-    columns_.erase(least);
-    widths_.erase(widths_.begin() + index);
-    best_.erase(best_.begin() + index);
-  }
-  // The first and the last column to the left, figures to the right.
-  std::string padded(size_t i, std::string text, bool best) const {
-    if (i == 0 && text.size() > widths_[0]) text = text.substr(0, widths_[0] - 1) + "~";
-    if (best && !options_.bold) text += "*";
-    const std::string space(widths_[i] - std::min(widths_[i], width_of(text)), ' ');
-    if (best && options_.bold) text = "\033[1m" + text + "\033[0m";
-    const bool last = i + 1 == columns_.size();
-    return (i == 0 || last ? text + space : space + text) + std::string(last ? 0 : gap_, ' ');
-  }
-
-  std::vector<Column> columns_;
-  TableOptions options_;
-  std::vector<std::map<std::string, Extreme>> best_;  // of each column, by how it was obtained
-  std::vector<size_t> widths_;
-  size_t gap_ = 2;  // between columns
-};
-
-// Breaks a text into lines of at most `columns`, those after the first indented.
-std::string wrapped(const std::string& raw, size_t columns) {
-  const std::string text = printable(raw);
-  std::string result, line;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (!line.empty() && line.size() + 1 + word.size() > columns) {
-      result += line + "\n";
-      line = "  " + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    at = end + 1;
-  }
-  return result + line + "\n";
-}
-
-// Lists what each strategy planned for the cluster, and which runs are identical.
-std::string plans(const Rows& rows, bool in_table, size_t columns) {
-  std::string text;
-  std::map<std::string, std::string> by_plan;
-  for (const ComparedStrategy* row : rows) {
-    if (!row->plan.empty())
-      by_plan[row->plan] += (by_plan[row->plan].empty() ? "" : ", ") + row->name;
-    if (row->same_run_as)
-      text +=
-          wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name, *row->same_run_as,
-                              row->taxonomy.timing == "bounded"
-                                  ? "its bound never held anybody back"
-                                  : "what they differ in did not matter here"),
-                  columns);
-  }
-  if (in_table) return text;
-  for (const auto& [plan, names] : by_plan)
-    text += wrapped(fmt::format("plan of {}: {}", names, plan), columns);
-  return text;
-}
-
-// Names the rows that leave machines of the cluster idle: their times and prices are of fewer.
-// The baseline does so by its definition.
-std::string idle_machines(const Rows& rows, size_t columns) {
-  double most = 0;
-  for (const ComparedStrategy* row : rows)
-    if (row->fabric == "virtual") most = std::max(most, row->machines.value_or(0));
-  std::map<double, std::string> fewer;
-  for (const ComparedStrategy* row : rows) {
-    if (row->fabric != "virtual" || row->kind == "solo" || row->machines.value_or(most) >= most)
-      continue;
-    std::string& names = fewer[*row->machines];
-    names += (names.empty() ? "" : ", ") + row->name;
-  }
-  std::string text;
-  for (const auto& [machines, names] : fewer)
-    text += wrapped(
-        fmt::format("on {:g} of {:g} machines: {}; the others stay idle", machines, most, names),
-        columns);
-  return text;
-}
-
-std::string notes(const Comparison& comparison, const Rows& rows, size_t columns) {
-  std::string text = idle_machines(rows, columns);
-  std::map<std::string, std::string> sharing;
-  for (const ComparedStrategy* row : rows) {
-    if (row->status != "done")
-      text += wrapped(
-          fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status, row->error),
-          columns);
-    for (const std::string& missing : row->missing)
-      text += wrapped(fmt::format("{}: {}", row->name, missing), columns);
-    if (row->shared_curve_of) {
-      std::string& names = sharing[*row->shared_curve_of];
-      names += (names.empty() ? "" : ", ") + row->name;
-    }
-  }
-  for (const Refusal& refused : comparison.not_possible)
-    text +=
-        wrapped(fmt::format("{}: not possible here: {}", refused.name, refused.reason), columns);
-  for (const auto& [source, names] : sharing)
-    text +=
-        wrapped(fmt::format("Learning curve computed once, by {}, and shared by {}: they compute "
-                            "the same parameters. Times and bytes are each one's own.",
-                            source, names),
-                columns);
-  return text;
-}
-
 std::string heading(const ComparedTask& task) {
+  std::string seeds;
+  for (const uint64_t seed : task.seeds)
+    seeds += fmt::format("{}{}", seeds.empty() ? "" : ", ", seed);
   return fmt::format(
-      "{}, batch {}, {} epochs, {}, seeds {}", task.metric, json_of(task.global_batch).dump(),
+      "{}, batch {}, {} epochs, {}, {} {}", task.metric, json_of(task.global_batch).dump(),
       json_of(task.epochs).dump(),
       task.target ? fmt::format("target {} {:g}", task.metric, *task.target) : "no target",
-      json_of(task.seeds).dump());
+      task.seeds.size() == 1 ? "seed" : "seeds", seeds);
 }
 
-std::string grouped(const Rows& rows, const TableLayout& layout, const std::string& by) {
+std::string grouped(const TableRows& rows, const TableLayout& layout, const std::string& by) {
   const auto group_of = [&](const ComparedStrategy& row) {
     const std::string place = json_of(row.taxonomy).value(by, "");
     return place.empty() ? std::string("?") : place;
@@ -368,25 +167,42 @@ std::string grouped(const Rows& rows, const TableLayout& layout, const std::stri
   return text;
 }
 
+// A run that failed early did not say which clock it had; its fabric does.
+std::string clock_of(const ComparedStrategy& row) {
+  if (!row.obtained.empty()) return row.obtained;
+  return row.fabric.empty() || row.fabric == word_of(FabricKind::kVirtual) ? "simulated"
+                                                                           : "measured";
+}
+
 }  // namespace
 
 std::string comparison_table(const Comparison& comparison, const TableOptions& options) {
-  const Rows rows = sorted_rows(comparison);
-  const TableLayout layout(columns_of(comparison), rows, options);
-  std::string text = wrapped(comparison.title, options.columns);
+  const TableRows all = sorted_rows(comparison);
+  std::vector<std::string> clocks;
+  for (const ComparedStrategy* row : all)
+    if (std::find(clocks.begin(), clocks.end(), clock_of(*row)) == clocks.end())
+      clocks.push_back(clock_of(*row));
+  std::string text = wrapped(question_of(comparison), options.columns);
+  text += wrapped(comparison.title, options.columns);
   text += wrapped(heading(comparison.task), options.columns);
-  text += "\n" + layout.head();
-  if (options.group.empty())
-    for (const ComparedStrategy* row : rows) text += layout.line(*row);
-  else
-    text += grouped(rows, layout, options.group);
-  text += "\n" + plans(rows, layout.shows(kPlan), options.columns);
-  text += notes(comparison, rows, options.columns);
-  for (const char* key : {"tasks", "quality", "time_to_target", "convergence", "normalised"})
-    if (const auto found = comparison.definitions.find(key); found != comparison.definitions.end())
-      text += wrapped(fmt::format("{}: {}", key, found->second), options.columns);
-  return text + wrapped(fmt::format("{} marks the best. The rest is defined in docs/compare.md.",
-                                    options.bold ? "Bold" : "*"),
+  bool plans_shown = true;
+  for (const std::string& clock : clocks) {
+    TableRows rows;
+    for (const ComparedStrategy* row : all)
+      if (clock_of(*row) == clock) rows.push_back(row);
+    const TableLayout layout(columns_of(comparison), rows, options);
+    plans_shown = plans_shown && layout.shows(kPlan);
+    text += clocks.size() > 1 ? fmt::format("\n{}:\n", clock) : "\n";
+    text += layout.head();
+    if (options.group.empty())
+      for (const ComparedStrategy* row : rows) text += layout.line(*row);
+    else
+      text += grouped(rows, layout, options.group);
+  }
+  text += "\n" + table_notes(comparison, all, plans_shown, options);
+  return text + wrapped(fmt::format("{} marks the best{}. Figures are defined in docs/compare.md.",
+                                    options.bold ? "Bold" : "*",
+                                    clocks.size() > 1 ? " of each table" : ""),
                         options.columns);
 }
 

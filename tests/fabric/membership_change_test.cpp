@@ -42,6 +42,20 @@ TEST(ChangedCluster, LetsStragglersAndFaultsFollowNodesOfAnyRole) {
   EXPECT_EQ(cluster.faults[1].nodes, (std::vector<int64_t>{5}));
 }
 
+TEST(ChangedCluster, LetsKindsFollowTheirHosts) {
+  ClusterConfig before = uneven_cluster();
+  before.host_kinds = {{.name = "a", .hosts = {1, 4}}, {.name = "b", .hosts = {0}}};
+  ClusterConfig cluster = changed_cluster(before, {.leave = {0}, .come = 1}, 6);
+  ASSERT_EQ(cluster.host_kinds.size(), 1u) << "the only one of b has left";
+  EXPECT_EQ(cluster.host_kinds[0].hosts, (std::vector<int64_t>{0, 4}));
+  before = uneven_cluster();
+  before.nodes_per_host = 2;
+  before.host_kinds = {{.name = "a", .hosts = {1}}};
+  cluster = changed_cluster(before, {.leave = {0, 1}}, 4);
+  ASSERT_EQ(cluster.host_kinds.size(), 1u);
+  EXPECT_EQ(cluster.host_kinds[0].hosts, (std::vector<int64_t>{0}));
+}
+
 TEST(ChangedCluster, HasTheRacksThatStillHaveNodes) {
   ClusterConfig before;
   before.workers = 6;

@@ -238,6 +238,38 @@ TEST(VirtualEnergy, IsIdleTimePlusBusyTime) {
   EXPECT_NEAR(simulate(config, body).joules, 2 * 100 + 10 * 40, 1e-6);
 }
 
+TEST(VirtualEnergy, HostsOfAKindDrawTheirOwnPower) {
+  ClusterConfig config = virtual_cluster(3);
+  config.idle_watts = 40;
+  config.busy_watts = 100;
+  config.link_idle_watts = config.link_busy_watts = 0;
+  config.host_kinds = {{.name = "large", .hosts = {1, 2}, .idle_watts = 90, .busy_watts = 300},
+                       {.name = "busy", .hosts = {0}, .busy_watts = 140}};
+  const VirtualRun run = simulate(config, [](Node& node) -> std::string {
+    if (node.endpoint().rank() < 2) node.clock().charge({4e9, 0});
+    node.clock().sleep(10 - node.clock().now());
+    return "";
+  });
+  ASSERT_EQ(run.energy.hosts.size(), 3u);
+  EXPECT_NEAR(run.energy.hosts[0], 10 * 40 + 4 * 100, 1e-6);  // idle as all others
+  EXPECT_NEAR(run.energy.hosts[1], 10 * 90 + 4 * 210, 1e-6);
+  EXPECT_NEAR(run.energy.hosts[2], 10 * 90, 1e-6);
+}
+
+TEST(HostKinds, StayWithTheirHosts) {
+  ClusterConfig config = virtual_cluster(4);
+  config.host_kinds = {{.name = "a", .hosts = {0, 3}}, {.name = "b", .hosts = {2}}};
+  ClusterConfig fewer = config;
+  shrink_cluster(fewer, 2);
+  ASSERT_EQ(fewer.host_kinds.size(), 1u);
+  EXPECT_EQ(fewer.host_kinds[0].hosts, (std::vector<int64_t>{0}));
+  // The machines of workers that give them up to servers are the same machines.
+  yield_machines(config, 2);
+  EXPECT_EQ(config.host_kinds.size(), 2u);
+  EXPECT_EQ(kind_of_host(config, 2)->name, "b");
+  EXPECT_EQ(kind_of_host(config, 1), nullptr);
+}
+
 // A node that has ended its part tests its result while the others go on: that takes time, but the
 // energy of an idle host, and what happens after the last node's part does not count at all.
 TEST(VirtualEnergy, EndsWithThePartOfEachNode) {

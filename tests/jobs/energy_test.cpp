@@ -141,12 +141,39 @@ TEST(Footprint, FollowsTheGrid) {
   EXPECT_NE(co2e_grams(config, 1).method.find("as set"), std::string::npos);
 }
 
+TEST(Footprint, KilowattHoursAndCo2eCountTheDataCentre) {
+  FootprintConfig config;
+  EXPECT_DOUBLE_EQ(kilowatt_hours(config, 7.2e6), 2);
+  EXPECT_EQ(co2e_grams(config, 1).method.find("PUE"), std::string::npos);
+  config.pue = 1.5;
+  EXPECT_DOUBLE_EQ(kilowatt_hours(config, 7.2e6), 3);
+  EXPECT_DOUBLE_EQ(co2e_grams(config, 7.2e6).value, 3 * 475);
+  EXPECT_NE(co2e_grams(config, 1).method.find("energy x PUE 1.5 x 475"), std::string::npos);
+}
+
 TEST(Footprint, CostIsMachinesTimesTime) {
   FootprintConfig config;
   config.price = 0.5;
   config.currency = "USD";
-  EXPECT_DOUBLE_EQ(cost_of(config, 8, 1800).value, 2);
-  EXPECT_EQ(cost_of(config, 8, 1800).method, "8 machines x time x 0.5 USD an hour");
+  ClusterConfig cluster;
+  cluster.fabric = FabricKind::kVirtual;
+  Cost cost = cost_of(config, cluster, 8, 1800);
+  EXPECT_DOUBLE_EQ(cost.on_demand.value, 2);
+  EXPECT_EQ(cost.on_demand.method, "8 machines x time x 0.5 USD an hour");
+  EXPECT_FALSE(cost.spot);
+  config.spot_price = 0.2;
+  EXPECT_DOUBLE_EQ(*cost_of(config, cluster, 8, 1800).spot, 0.8);
+  // Hosts of a kind have prices of their own; those that may not be taken away cost the full price.
+  config.spot_price = 0;
+  cluster.host_kinds = {{.name = "large", .hosts = {0, 2}, .price = 3, .spot_price = 1},
+                        {.name = "plain", .hosts = {1}}};
+  cost = cost_of(config, cluster, 4, 3600);
+  EXPECT_DOUBLE_EQ(cost.on_demand.value, 2 * 3 + 2 * 0.5);
+  EXPECT_DOUBLE_EQ(*cost.spot, 2 * 1 + 2 * 0.5);
+  EXPECT_EQ(cost.on_demand.method, "2 machines x time x 0.5 + 2 machines x time x 3 USD an hour");
+  // This machine is one machine, whatever a virtual cluster would be.
+  cluster.fabric = FabricKind::kProcess;
+  EXPECT_DOUBLE_EQ(cost_of(config, cluster, 1, 3600).on_demand.value, 0.5);
 }
 
 }  // namespace

@@ -127,6 +127,13 @@ TEST_F(SettingsOfAFile, AnElementOfAListIsTheOneAtFault) {
                   .starts_with(file_ + ":9: cluster.faults[1].nodes names node 2"));
   EXPECT_TRUE(problem(task + "[[cluster.faults]]\nnodes = []\n[[cluster.faults]]\nnodes = [0]\n")
                   .starts_with(file_ + ":7: cluster.faults[0].nodes is empty"));
+  const std::string kind = "[[cluster.host_kinds]]\nhosts = ";
+  for (const auto& [text, complaint] :
+       {std::pair{kind + "[2]\n", ".hosts names host 2, but hosts are 0 to 1; name one of them"},
+        {kind + "[]\n", ".hosts is empty: a kind needs hosts"},
+        {kind + "[1, 1]\n", ".hosts names host 1, which was named before"},
+        {kind + "[0]\nidle_power = 200\n", "would draw 200 W when idle and 100 W when busy"}})
+    EXPECT_NE(problem(task + text).find(complaint), std::string::npos) << problem(task + text);
 }
 
 // Components check what bounds cannot say, and know nothing of files.

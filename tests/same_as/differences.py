@@ -96,7 +96,9 @@ def facts_of(path, root):
         elif text.lstrip()[:1] in ("{", "["):
             flatten(json.loads(text), "", facts)
         else:
-            facts.update((f"line {number}", line) for number, line in enumerate(text.splitlines(), 1))
+            # What a comparison consumed is measured, whatever else is printed with it.
+            facts.update(("consumed" if line.startswith("consumed ") else f"line {number}", line)
+                         for number, line in enumerate(text.splitlines(), 1))
     except ValueError:  # also of texts that are none
         if path.endswith(".safetensors"):
             facts_of_tensors(content, facts)

@@ -141,15 +141,21 @@ TEST_F(Compare, SaysWhatIsNotPossibleAndWhatDiverged) {
   expected.insert({"early-exit", "pipeline-servers", "tensor"});
   for (const Variant& variant : scheduled_variants()) expected.insert(variant.name);
   EXPECT_EQ(refused, expected) << "a logistic model has one layer, and fewer classes than workers";
-  EXPECT_TRUE(has(ended.out, "direct: not possible here: ")) << ended.out;
+  EXPECT_TRUE(has(ended.out, "\n  direct: sums in memory that all workers share")) << ended.out;
+  EXPECT_TRUE(has(ended.out, "\nsimulated:\n") && has(ended.out, "\nmeasured:\n")) << ended.out;
   EXPECT_TRUE(has(ended.out, "not all ended well: wild diverged")) << ended.out;
-  EXPECT_TRUE(has(ended.out, "convergence: ")) << ended.out;
+  EXPECT_FALSE(has(ended.out, "convergence: ")) << ended.out;
+  EXPECT_GT(comparison["spent"]["joules"], 0);
+  EXPECT_TRUE(has(ended.out, "\nconsumed   ")) << ended.out;
   EXPECT_FALSE(has(ended.out, "\033")) << "plain when piped";
   EXPECT_TRUE(has(content_of(folder_ / "c/compare.csv"), "\n\"wild\",1,")) << ended.out;
   std::istringstream lines(ended.out);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
   // What ended is kept, a diverged run too.
-  const Ended again = run({"--out", "c"});
+  const Ended again = run({"--out", "c", "--verbose"});
+  EXPECT_TRUE(has(again.out, "direct: not possible here: strategy.topology = ")) << again.out;
+  EXPECT_TRUE(has(again.out, "convergence: ")) << again.out;
+  EXPECT_GT(result("c")["spent"]["wall_s"], comparison["spent"]["wall_s"]) << "it adds up";
   size_t runs = 0;
   for (const json& strategy : comparison["strategies"]) runs += strategy["runs"].size();
   EXPECT_TRUE(has(again.err, fmt::format("{0} of {0} runs are there already", runs))) << again.err;

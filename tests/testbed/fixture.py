@@ -221,7 +221,7 @@ def envelope(strategies):
         "task": {"data": "fashion-mnist", "model": "lenet", "global_batch": 128, "epochs": 4,
                  "target": TARGET, "metric": "accuracy", "higher_is_better": True, "seeds": SEEDS},
         "cluster": {"fabric": "virtual", "workers": NODES,
-                    "description": "8 nodes of 20 GFLOP/s on 1 Gbit/s"},
+                    "description": "8 nodes of 20 GFLOP/s on 1 Gbit/s", "network": "1 Gbit/s"},
         "definitions": {
             "time_to_target": "Seconds from the first touch of the data until the quality measured "
                               "on the validation samples is at the target for the first time.",
@@ -282,6 +282,57 @@ def wide(count=1000):
     return envelope(strategies)
 
 
+def one_seed():
+    """The same with the first seed alone, as a comparison without --seeds writes it."""
+    made = comparison()
+    made["task"]["seeds"] = SEEDS[:1]
+    for strategy_ in made["strategies"]:
+        for key in ("curves", "series", "seeds", "runs"):
+            strategy_[key] = strategy_[key][:1]
+        strategy_["reached"] = min(strategy_["reached"], 1)
+        for figures in (strategy_, strategy_["quality"] or {}):
+            for key, value in figures.items():
+                if isinstance(value, dict) and "values" in value:
+                    figures[key] = stat(value["values"][:1])
+        strategy_["error"] = strategy_["error"].replace("seed 2: ", "")
+    return made
+
+
+def mixed():
+    """Half of the strategies were measured on this machine, the other half was simulated."""
+    made = comparison()
+    for strategy_ in made["strategies"][1::2]:
+        strategy_["obtained"] = "measured"
+        strategy_["fabric"] = "process"
+        strategy_["energy_method"] = "estimated from load: 2 threads x 4 W"
+    return made
+
+
+def many(count=50):
+    """`count` strategies, and one node alone, which is the worst of them."""
+    made = wide(count)
+    alone = strategy(random.Random(4), STRATEGIES[0], points=10, steps=100)
+    for key in ("curves", "series", "seeds"):
+        alone[key] = alone[key][:1]
+    alone["reached"] = 0
+    alone["to_target_s"] = None
+    alone["quality"] = {"best": stat([0.2]), "final": stat([0.2])}
+    made["strategies"].insert(3, alone)
+    return made
+
+
+def costs_only():
+    """What `cluster.cost_only` leaves: no learning, no target, nobody is late."""
+    made = one_seed()
+    made["task"]["target"] = None
+    made["strategies"] = made["strategies"][:3]
+    for strategy_ in made["strategies"]:
+        strategy_.update(quality=None, curves=[], series=[], to_target_s=None, reached=0,
+                         steps_to_target=None, samples_to_target=None, converged_s=None,
+                         to_target_normalised_s=None, converged_steps=None)
+    return made
+
+
 def hostile():
     """Names and texts that try to leave their place in the page."""
     made = comparison()
@@ -296,6 +347,8 @@ def hostile():
     made["title"] = made["name"] = texts[1]
     made["job"] = texts[1] + texts[0]
     made["cluster"]["description"] = texts[0]
+    made["cluster"]["network"] = texts[3]
+    made["task"]["model"] = texts[0]
     made["definitions"]["energy"] = texts[0]
     made["versions"][texts[0]] = texts[0]
     return made

@@ -37,7 +37,8 @@ inline std::string make_run(const std::string& folder, const MadeRun& made) {
   record.joules = 7;
   record.energy_method = "simulated";
   record.co2e = {3, "by hand"};
-  record.cost = {0.5, "by hand"};
+  record.kwh = 7 / 3.6e6;
+  record.cost = {{0.5, "by hand"}, 0.2};
   record.folder = folder;
   for (int rank = 0; rank < 2; ++rank) {
     NodeReport node;

@@ -2,7 +2,8 @@
 
 import {byId, element, replace, valueTable} from "./dom.js";
 import {bytes, isNumber} from "./format.js";
-import {comparison, strategies} from "./model.js";
+import {comparison, seedCount, strategies} from "./model.js";
+import {tidySection} from "./page.js";
 
 const TITLES = {
   co2e: "CO₂e",
@@ -17,6 +18,7 @@ const titled = (key) => TITLES[key] || key[0].toUpperCase() + key.slice(1).repla
 
 function pairsTable(title, object) {
   const rows = Object.entries(object || {})
+                   .filter(([, value]) => value !== null && value !== "")
                    .map(
                        ([key, value]) =>
                            [key.replaceAll("_", " "),
@@ -30,15 +32,20 @@ function pairsTable(title, object) {
 
 const MOST_RUNS = 1000;
 function runFolders() {
+  const several = strategies.some((s) => seedCount(s) > 1);
   const runs = strategies.flatMap(
-      (s) => (s.runs || []).map((run, i) => [s.name, (s.seeds || [])[i] ?? "", run]));
+      (s) =>
+          (s.runs ||
+           []).map((run, i) => several ? [s.name, (s.seeds || [])[i] ?? "", run] : [s.name, run]));
   if (!runs.length) return null;
   const all = runs.length > MOST_RUNS ? `, the first ${MOST_RUNS} of them` : "";
   const details = element(
       "details", {class: "card"},
-      element("summary", {}, `Folders of the ${runs.length} runs${all}`));
-  const fill = () =>
-      details.append(valueTable(["Strategy", "Seed", "Folder"], runs.slice(0, MOST_RUNS)));
+      element(
+          "summary", {},
+          runs.length === 1 ? "Folder of the run" : `Folders of the ${runs.length} runs${all}`));
+  const fill = () => details.append(valueTable(
+      several ? ["Strategy", "Seed", "Folder"] : ["Strategy", "Folder"], runs.slice(0, MOST_RUNS)));
   details.addEventListener("toggle", fill, {once: true});
   return details;
 }
@@ -70,9 +77,10 @@ export function startAppendix() {
               element("div", {}, element("dt", {}, title), element("dd", {}, String(text)))));
   replace(
       byId("appendix"),
-      element(
-          "div", {class: "card"}, element("h3", {}, "Resolved job"),
-          element("pre", {tabindex: "0"}, comparison.job || "not recorded")),
+      comparison.job ? element(
+                           "div", {class: "card"}, element("h3", {}, "Resolved job"),
+                           element("pre", {tabindex: "0"}, comparison.job)) :
+                       null,
       element(
           "div", {class: "grid two"}, pairsTable("Versions", comparison.versions),
           pairsTable("Machine", comparison.machine),
@@ -81,6 +89,7 @@ export function startAppendix() {
                                            ...source.versions
                                          }))),
       runFolders());
+  tidySection(byId("job"));
   replace(
       byId("footer"),
       document.createTextNode(`Made by Tutti ${

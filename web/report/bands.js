@@ -23,10 +23,11 @@ function valueAt(walk, x, hold) {
   return here[1] + ((next[1] - here[1]) * (x - here[0])) / (next[0] - here[0] || 1);
 }
 
-// Of each stretch the point with the lowest low and the one with the highest high.
-function thinned(band, most) {
-  if (band.length <= most) return band;
-  const kept = [], stretches = Math.floor(most / 2);
+// The first point, the last one, and of each stretch between them the point with the lowest low and
+// the one with the highest high.
+function thinned(whole, most) {
+  if (whole.length <= most) return whole;
+  const band = whole.slice(1, -1), kept = [whole[0]], stretches = Math.floor(most / 2) - 1;
   for (let i = 0; i < stretches; i += 1) {
     const from = Math.floor((band.length * i) / stretches);
     const to = Math.floor((band.length * (i + 1)) / stretches);
@@ -38,7 +39,7 @@ function thinned(band, most) {
     kept.push(band[Math.min(lowest, highest)]);
     if (lowest !== highest) kept.push(band[Math.max(lowest, highest)]);
   }
-  return kept;
+  return [...kept, whole[whole.length - 1]];
 }
 
 // [{x, mean, low, high, seeds}]. A run that ended well keeps its last value (`hold`), so that a

@@ -3,8 +3,9 @@
 import {axis, chartFigure} from "./charts.js";
 import {byId, element, segmented} from "./dom.js";
 import {isNumber, percent, range, seconds, secondsUpTo} from "./format.js";
-import {define, ended, high, low, mean, obtainedBy, quality, qualityOf, reachedByAll, seedCount, strategies, target, visible} from "./model.js";
-import {colourOf, cssColour, faded, hatched, kindColour} from "./theme.js";
+import {colourOf} from "./looks.js";
+import {define, ended, high, low, mean, quality, qualityOf, reachedByAll, seedCount, severalSeeds, visible} from "./model.js";
+import {cssColour, faded, hatched, kindColour} from "./theme.js";
 
 const ROW = 34, FRAME = 64;
 
@@ -31,6 +32,7 @@ const spreadPlugin = {
         ctx.fillText(excuse(strategy), area.left + 8, y);
         return;
       }
+      if (seedCount(strategy) < 2) return;
       ctx.strokeStyle = cssColour("text");
       ctx.lineWidth = 1.25;
       ctx.beginPath();
@@ -69,18 +71,31 @@ function byTime(some) {
   return [...some].sort((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
 }
 
-const shortened = (name) => (name.length > 22 ? `${name.slice(0, 21)}…` : name);
+// A name in lines that fit beside the bars, broken at its hyphens and nowhere else.
+const WIDEST_LINE = 20;
+function inLines(name) {
+  const lines = [""];
+  for (const part of name.split(/(?<=[-_ ])/)) {
+    const last = lines.length - 1;
+    if (lines[last] && lines[last].length + part.length > WIDEST_LINE)
+      lines.push(part);
+    else
+      lines[last] += part;
+  }
+  return lines;
+}
 const names = (rows) => axis("", null, {
   grid: {display: false},
   ticks: {
     color: cssColour("text"),
     autoSkip: false,
-    callback: (value, i) => (rows[i] ? shortened(rows[i].name) : "")
+    callback: (value, i) => (rows[i] ? inLines(rows[i].name) : "")
   },
 });
 
 function targetContent(some) {
   const rows = byTime(some);
+  if (!rows.some((s) => mean(s.to_target_s) !== null)) return null;
   const spoken = rows.map(
       (s) =>
           `${s.name} ${mean(s.to_target_s) === null ? excuse(s) : seconds(mean(s.to_target_s))}`);
@@ -113,17 +128,19 @@ function targetContent(some) {
           callbacks: {
             label: ({dataIndex}) => {
               const stat = rows[dataIndex].to_target_s;
-              return mean(stat) === null ?
-                  excuse(rows[dataIndex]) :
-                  ` ${seconds(mean(stat))} (${range(seconds(low(stat)), seconds(high(stat)))}), ${
-                      rows[dataIndex].reached} of ${seedCount(rows[dataIndex])} seeds`;
+              if (mean(stat) === null) return excuse(rows[dataIndex]);
+              const seeds = seedCount(rows[dataIndex]);
+              return ` ${seconds(mean(stat))}${
+                  seeds > 1 ? ` (${range(seconds(low(stat)), seconds(high(stat)))}), ${
+                                  rows[dataIndex].reached} of ${seeds} seeds` :
+                              ""}`;
             },
           }
         }
       },
     },
     height: FRAME + ROW * Math.max(2, rows.length),
-    label: target === null ? "No target was set." : `Time to target. ${spoken.join("; ")}.`,
+    label: `Time to target. ${spoken.join("; ")}.`,
   };
 }
 
@@ -139,6 +156,7 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 function splitContent(some) {
   const known = some.filter((s) => sum(splitOf(s)) > 0);
+  if (!known.length) return null;
   const rows = [...known].sort((a, b) => sum(splitOf(a)) - sum(splitOf(b)));
   const part = (s, k) => splitOf(s)[k] / (asShare ? sum(splitOf(s)) : 1);
   return {
@@ -202,31 +220,36 @@ export function kindLegend() {
               element("li", {}, element("i", {class: `swatch kind-${kind}`}), words[kind])));
 }
 
+function targetValues() {
+  const rows = byTime(visible()).map(
+      (s) =>
+          [s.name, mean(s.to_target_s) === null ? excuse(s) : seconds(mean(s.to_target_s)),
+           seconds(low(s.to_target_s)), seconds(high(s.to_target_s)),
+           `${s.reached ?? 0} of ${seedCount(s)}`]);
+  return severalSeeds() ? [["Strategy", "Mean", "Fastest", "Slowest", "Seeds at target"], rows] :
+                          [["Strategy", "Time to target"], rows.map((row) => row.slice(0, 2))];
+}
+
 export function startBars() {
-  const figures = [chartFigure({
+  const toTarget = chartFigure({
     id: "time-to-target",
     title: "Time to target",
     type: "bar",
-    obtained: obtainedBy(strategies),
     plugins: [spreadPlugin],
-    text: `Bars are means, dots are seeds, whiskers reach from the fastest seed to the slowest. ${
-        define("time_to_target")}`,
+    text: () => `${
+        severalSeeds() ?
+            "Bars are means, dots are seeds, whiskers reach from the fastest seed to " +
+                "the slowest. " :
+            ""}${define("time_to_target")}`,
     content: targetContent,
-    values: () => [
-        ["Strategy", "Mean", "Fastest", "Slowest", "Seeds at target"],
-        byTime(visible()).map(
-            (s) =>
-                [s.name, mean(s.to_target_s) === null ? excuse(s) : seconds(mean(s.to_target_s)),
-                 seconds(low(s.to_target_s)), seconds(high(s.to_target_s)),
-                 `${s.reached ?? 0} of ${seedCount(s)}`])],
-  })];
+    values: targetValues,
+  });
   const split = chartFigure({
     id: "time-split",
     title: "Where the time goes",
     type: "bar",
-    obtained: obtainedBy(strategies),
-    text: "The whole run of a node, mean over nodes and seeds: computing gradients, moving " +
-        "bytes, summing parameters, waiting for stragglers.",
+    text: () => `The whole run of a node, mean over nodes${severalSeeds() ? " and seeds" : ""}: ` +
+        "computing gradients, moving bytes, summing parameters, waiting for stragglers.",
     controls: element(
         "div", {class: "controls"}, kindLegend(),
         segmented(
@@ -240,6 +263,5 @@ export function startBars() {
         ["Strategy", ...PARTS.map(([, name]) => name)],
         visible().map((s) => [s.name, ...splitOf(s).map((v) => seconds(v))])],
   });
-  figures.push(split);
-  byId("time-figures").append(...figures.map((each) => each.node));
+  byId("time-figures").append(toTarget.node, split.node);
 }

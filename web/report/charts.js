@@ -1,9 +1,13 @@
 // What all charts of Chart.js share: look, hover, the way they follow the switches.
 
-import {element, figure} from "./dom.js";
+import {element, figure, replace} from "./dom.js";
 import {listed} from "./format.js";
-import {byMerit, drawSoon, onChange, visible} from "./model.js";
+import {swatchOf} from "./looks.js";
+import {bestOnes, clockShown, visible} from "./model.js";
+import {drawSoon, onChange, reveal} from "./page.js";
 import {cssColour} from "./theme.js";
+
+export const obtainedHere = () => clockShown();
 
 // More lines or bars than this nobody can tell apart, and they take long to draw.
 export const MOST_DRAWN = 40;
@@ -67,7 +71,8 @@ export const levelPlugin = {
   },
 };
 
-export function axis(title, format, extra = {}) {
+// With `manyTicks` none is left out: their texts are empty where there would be too many.
+export function axis(title, format, {manyTicks = false, ...extra} = {}) {
   return {
     title: {display: Boolean(title), text: title, color: cssColour("muted"), font: {size: 12}},
     grid: {color: cssColour("grid"), borderColor: cssColour("line"), tickColor: "transparent"},
@@ -75,7 +80,8 @@ export function axis(title, format, extra = {}) {
       color: cssColour("muted"),
       maxRotation: 0,
       autoSkipPadding: 14,
-      maxTicksLimit: 7,
+      autoSkip: !manyTicks,
+      maxTicksLimit: manyTicks ? 40 : 7,
       ...(format ? {callback: (value) => format(value)} : {}),
     },
     ...extra,
@@ -114,31 +120,42 @@ function merged(base, over) {
 }
 
 // A figure with a chart in it. `content(strategies)` gives {data, options, height?, label,
-// without?} for the strategies shown: label is the text for who cannot see it, without names those
-// with nothing to draw. The chart is made anew on each change, which is quicker than it sounds and
-// leaves no old state.
-export function chartFigure({type, content, plugins = [], ...of}) {
+// without?} for the strategies shown, or null when there is nothing to draw: then the figure is
+// hidden. label is the text for who cannot see it, without names those with nothing to draw. The
+// chart is made anew on each change, which is quicker than it sounds and leaves no old state.
+export function chartFigure(
+    {type, content, obtained = obtainedHere, text, legend = false, plugins = [], ...of}) {
   const canvas = element("canvas", {role: "img", id: `${of.id}-chart`});
   const plot = element("div", {class: "plot"}, canvas);
   const made = figure({...of, plot});
   let chart = null;
   const draw = () => {
-    const all = visible();
-    const some = all.length > MOST_DRAWN ? [...all].sort(byMerit).slice(0, MOST_DRAWN) : all;
-    const {data, options, height, label, remark = "", without = []} = content(some);
+    const all = visible(), some = bestOnes(all, MOST_DRAWN);
+    const drawing = content(some);
     if (chart) chart.destroy();
+    chart = null;
+    reveal(made.node, drawing !== null);
+    if (!drawing) return;
+    const {data, options, height, label, remark = "", without = []} = drawing;
     plot.style.height = height ? `${height}px` : "";
     canvas.setAttribute("aria-label", label);
-    made.missing.textContent = [
-      all.length > some.length ? `The best ${some.length} of the ${all.length} shown are drawn.` :
-                                 "",
-      remark,
-      without.length ?
-          `Nothing to draw for ${listed(without.map((s) => `${s.name} (${s.status})`))}.` :
-          "",
-    ].filter(Boolean).join(" ");
     chart = new Chart(canvas, {type, data, options: merged(look(), options), plugins});
-    made.refill();
+    const drawnOnes = data.datasets.map((d) => d.strategy).filter(Boolean);
+    replace(
+        made.legend, legend ? drawnOnes.map((s) => element("li", {}, swatchOf(s), s.name)) : []);
+    made.describe({
+      obtained: obtained(some),
+      text: text(some),
+      without: [
+        all.length > some.length ? `The best ${some.length} of the ${all.length} shown are drawn.` :
+                                   "",
+        remark,
+        without.length ?
+            `Nothing to draw for ${listed(without.map((s) => `${s.name} (${s.status})`))}.` :
+            "",
+      ].filter(Boolean)
+                   .join(" "),
+    });
   };
   const redraw = () => drawSoon(draw);
   onChange(redraw);

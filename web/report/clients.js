@@ -2,21 +2,22 @@
 
 import {byId, chooser, drawn, element, figure, replace, withTip} from "./dom.js";
 import {count, percent} from "./format.js";
-import {drawSoon, obtainedBy, onChange, strategies, visible} from "./model.js";
-import {colourOf} from "./theme.js";
+import {paletteColour} from "./looks.js";
+import {clockShown, strategies, visible} from "./model.js";
+import {drawSoon, onChange, reveal, tidySection} from "./page.js";
 
 const FIRST_LABEL = 2;  // columns before it are the client and its number of samples
-const LABEL_COLOURS = 8;
+const LABEL_COLOURS = 12;
 const MOST_CLIENTS = 100;
 let shownClients = null;
 
 const federated = () => visible().filter((s) => s.clients && s.clients.rows.length);
 const labelsOf = (table) => table.columns.slice(FIRST_LABEL);
 
-// Labels beyond the eighth repeat colours, paler.
+// Labels beyond the twelfth repeat colours, paler.
 function labelLook(label) {
   return {
-    fill: colourOf({index: label}),
+    fill: paletteColour(label),
     "fill-opacity": [1, 0.55, 0.3][Math.min(2, Math.floor(label / LABEL_COLOURS))]
   };
 }
@@ -77,16 +78,13 @@ function labelLegend(table) {
 }
 
 export function startClients() {
-  if (!strategies.some((s) => s.clients)) return;
-  byId("clients").hidden = false;
+  if (!strategies.some((s) => s.clients)) return tidySection(byId("clients"));
   const plot = element("div", {class: "drawing"}), controls = element("div", {class: "controls"});
   const made = figure({
     id: "client-labels",
     title: "Labels of the clients",
-    obtained: obtainedBy(visible()),
     plot,
     controls,
-    text: "",
     values: () => {
       const strategy = federated().find((s) => s.index === shownClients);
       return strategy ? [strategy.clients.columns, strategy.clients.rows] : [[], []];
@@ -95,8 +93,9 @@ export function startClients() {
   byId("client-figures").append(made.node);
   function drawClients() {
     const some = federated();
-    if (!some.some((s) => s.index === shownClients))
-      shownClients = some.length ? some[0].index : null;
+    reveal(made.node, some.length > 0);
+    if (!some.length) return;
+    if (!some.some((s) => s.index === shownClients)) shownClients = some[0].index;
     const strategy = some.find((s) => s.index === shownClients);
     replace(
         controls,
@@ -107,15 +106,14 @@ export function startClients() {
               drawClients();
               controls.querySelector("select").focus();
             }),
-        strategy ? labelLegend(strategy.clients) : null);
-    replace(
-        plot,
-        strategy ? clientBars(strategy, Math.max(300, plot.clientWidth)) :
-                   element("p", {class: "note"}, "None of the strategies shown has clients."));
-    made.note.textContent = strategy && strategy.clients.rows.length >= MOST_CLIENTS ?
-        `Of more than ${MOST_CLIENTS} clients, so many are drawn, evenly chosen.` :
-        "";
-    made.refill();
+        labelLegend(strategy.clients));
+    replace(plot, clientBars(strategy, Math.max(240, plot.clientWidth)));
+    made.describe({
+      obtained: clockShown(),
+      text: strategy.clients.rows.length >= MOST_CLIENTS ?
+          `Of more than ${MOST_CLIENTS} clients, so many are drawn, evenly chosen.` :
+          "",
+    });
   }
   onChange(() => drawSoon(drawClients));
   drawSoon(drawClients);

@@ -1,7 +1,7 @@
 // The columns of the result table: where a figure comes from, how it is written, which end is best.
 
-import {bytes, count, digits, grams, joules, percent, seconds} from "./format.js";
-import {energyObtainedBy, higherIsBetter, metric, obtainedBy, quality, qualityOf} from "./model.js";
+import {bytes, count, digits, grams, joules, kilowattHours, percent, seconds} from "./format.js";
+import {clockShown, energyObtainedBy, higherIsBetter, metric, quality, qualityOf} from "./model.js";
 
 const plain = (value) =>
     (value === null || value === undefined ? null : {mean: value, min: value, max: value});
@@ -16,7 +16,7 @@ export const COLUMNS = [
     "validation_final", `Final ${metric}, validation`, (s) => qualityOf(s, "validation_final"),
     quality, better, false
   ],
-  ["best", `Best ${metric}, validation`, (s) => qualityOf(s, "best"), quality, better, false],
+  ["best", `Best ${metric}, validation`, (s) => qualityOf(s, "best"), quality, better, true],
   ["total_s", "Total time", stat("total_s"), seconds, "least", false],
   ["bytes_total", "Bytes sent", stat("bytes_total"), bytes, "least", false],
   ["energy_j", "Energy", stat("energy_j"), joules, "least", false, energyObtainedBy],
@@ -61,8 +61,13 @@ export const COLUMNS = [
   ["update_order", "Order of updates", (s) => plain(s.update_order), (v) => digits(v), null, true],
   ["peak_memory_bytes", "Peak memory", stat("peak_memory_bytes"), bytes, "least", true],
   ["utilisation", "Utilisation", stat("utilisation"), percent, "most", true],
+  ["kwh", "Energy with PUE", stat("kwh"), kilowattHours, "least", true, energyObtainedBy],
   ["co2e_g", "CO₂e", stat("co2e_g"), grams, "least", true, () => "estimated"],
   ["cost", "Cost", stat("cost"), (v) => digits(v), "least", true, () => "estimated"],
+  [
+    "spot_cost", "Cost at spot prices", stat("spot_cost"), (v) => digits(v), "least", true,
+    () => "estimated"
+  ],
 ].map(([key, heading, value, format, wanted, long, obtained]) => ({
         talk: /^(bytes|messages)_/.test(key),  // a node that is alone is not good at it
         key,
@@ -71,7 +76,7 @@ export const COLUMNS = [
         format,
         wanted,
         long,
-        obtained: obtained || obtainedBy,
+        obtained: obtained || clockShown,
       }));
 
 // What architectures are compared by; comparisons of older versions lack the last four.

@@ -2,12 +2,14 @@
 
 import {bandOf} from "./bands.js";
 import {axis, chartFigure, levelPlugin} from "./charts.js";
-import {byId, replace, segmented} from "./dom.js";
+import {byId, element, replace, segmented} from "./dom.js";
 import {bytes, count, digits, isNumber, listed, range, seconds, secondsUpTo} from "./format.js";
-import {define, ended, higherIsBetter, metric, obtainedBy, quality, strategies, target, task, visible} from "./model.js";
-import {colourOf, dashOf, faded, pointOf} from "./theme.js";
+import {colourOf, dashOf, pointOf} from "./looks.js";
+import {define, ended, field, higherIsBetter, metric, quality, seedCount, severalSeeds, target, visible} from "./model.js";
+import {onChange} from "./page.js";
+import {faded} from "./theme.js";
 
-let logarithmic = false;
+let logarithmic = false, raw = false;
 
 const CURVES = [
   {
@@ -19,7 +21,6 @@ const CURVES = [
     format: seconds,
     write: quality,
     axis: "time",
-    obtained: obtainedBy,
     text: () => `How good the model is after how much training time, evaluation included. ${
         define("time_to_target")}`
   },
@@ -32,7 +33,6 @@ const CURVES = [
     format: count,
     write: quality,
     axis: "samples seen by all nodes",
-    obtained: obtainedBy,
     text: () => `How much is learned from the same number of samples, whatever the time it takes. ${
         define("equal_samples")}`
   },
@@ -45,7 +45,6 @@ const CURVES = [
     format: bytes,
     write: quality,
     axis: "bytes sent by all nodes",
-    obtained: obtainedBy,
     text: () => "What a byte on the network buys. A strategy that sends nothing has no line here."
   },
   {
@@ -57,16 +56,20 @@ const CURVES = [
     format: seconds,
     write: (v) => digits(v),
     axis: "time",
-    obtained: obtainedBy,
-    text: () => "The loss of the batches that were trained on, as it was at each step."
+    text: () => raw ?
+        "The loss of the batches that were trained on, as it was at each step." :
+        "The loss of the batches that were trained on, smoothed: a moving average over the last " +
+            "tenth of the run's steps."
   },
 ];
 
 const bands = new Map();
 function bandFor(curve, strategy) {
-  const key = `${curve.id} ${strategy.index}`;
+  const smoothed = curve.y === "loss" && !raw;
+  const key = `${curve.id} ${strategy.index} ${smoothed}`;
   if (!bands.has(key)) {
     let rows = strategy[curve.rows] || [];
+    if (smoothed) rows = rows.map((row) => row.smooth || {});
     if (curve.x === "bytes") rows = rows.filter((row) => (row.bytes || []).some((b) => b > 0));
     bands.set(key, bandOf(rows, curve.x, curve.y, ended(strategy)));
   }
@@ -113,7 +116,8 @@ function datasetsOf(strategy, band, width) {
     pointBorderWidth: 2,
     pointHitRadius: 6,
   };
-  return [edge("low", false), edge("high", "-1"), line, end];
+  return seedCount(strategy) > 1 ? [edge("low", false), edge("high", "-1"), line, end] :
+                                   [line, end];
 }
 
 // Room for what is worth seeing: the highest peak of an exploding loss would flatten all others.
@@ -128,6 +132,7 @@ function yRange(curve, drawnBands) {
 function content(curve, some) {
   const all = some.map((s) => [s, bandFor(curve, s)]);
   const drawnBands = all.filter(([, band]) => band.length);
+  if (!drawnBands.length) return null;
   const furthest = Math.max(0, ...drawnBands.map(([, band]) => band[band.length - 1].x));
   const ticks = curve.x === "time_s" ? secondsUpTo(furthest) : curve.format;
   const log = logarithmic && curve.rows === "curves";
@@ -181,7 +186,26 @@ function values(curve) {
                 [s.name, curve.format(p.x), curve.write(p.mean), curve.write(p.low),
                  curve.write(p.high)]);
   });
-  return [["Strategy", curve.axis, "Mean", "Lowest", "Highest"], rows];
+  return severalSeeds() ? [["Strategy", curve.axis, "Mean", "Lowest", "Highest"], rows] :
+                          [["Strategy", curve.axis, "Value"], rows.map((row) => row.slice(0, 3))];
+}
+
+// What all curves have in common, said once below them.
+function curveRemarks() {
+  const shared = visible().filter((s) => s.shared_curve_of);
+  const seeds = Math.max(...field().map(seedCount));
+  const broke = visible().some((s) => !ended(s));
+  return [
+    "Between two evaluations lines are straight.",
+    severalSeeds() ? "A run that has ended keeps its last value." : "",
+    broke ? "A cross marks where a broken run stopped." : "",
+    ...[...new Set(shared.map((s) => s.shared_curve_of))].map((source) => {
+      const names = listed(shared.filter((s) => s.shared_curve_of === source).map((s) => s.name));
+      return `Computed once, because they are proven equal: ${names} with the curve of ${source}.`;
+    }),
+    seeds === 2 ? "With two seeds the band says little about chance." : "",
+  ].filter(Boolean)
+      .join(" ");
 }
 
 export function startCurves() {
@@ -189,32 +213,31 @@ export function startCurves() {
                                id: curve.id,
                                title: curve.title[0].toUpperCase() + curve.title.slice(1),
                                type: "line",
-                               obtained: curve.obtained(strategies),
-                               text: curve.text(),
+                               legend: true,
+                               text: curve.text,
                                plugins: [levelPlugin],
                                content: (some) => content(curve, some),
                                values: () => values(curve),
                              }));
+  const redraw = () => figures.forEach((each) => each.redraw());
   replace(
       byId("learning-controls"),
       segmented("Horizontal axis", [[false, "linear"], [true, "logarithmic"]], false, (value) => {
         logarithmic = value;
-        figures.forEach((each) => each.redraw());
+        redraw();
+      }), segmented("Training loss", [[false, "smoothed"], [true, "raw"]], false, (value) => {
+        raw = value;
+        redraw();
       }));
   byId("learning-figures").append(...figures.map((each) => each.node));
-  const shared = strategies.filter((s) => s.shared_curve_of);
-  const note = document.createElement("p");
-  note.className = "note";
-  note.textContent = [
-    "Between two evaluations lines are straight; a run that has ended keeps its last " +
-        "value; a cross marks where a broken run stopped.",
-    ...[...new Set(shared.map((s) => s.shared_curve_of))].map((source) => {
-      const names = listed(shared.filter((s) => s.shared_curve_of === source).map((s) => s.name));
-      return `Computed once, because they are proven equal: ${names} with the curve of ${source}.`;
-    }),
-    Array.isArray(task.seeds) && task.seeds.length < 3 ?
-        "With fewer than three seeds the band says little about chance." :
-        "",
-  ].filter(Boolean).join(" ");
+  const note = element("p", {class: "note"});
   byId("learning-figures").after(note);
+  const say = () => {
+    byId("learning-lead").textContent = severalSeeds() ?
+        "Lines are the mean over seeds; the band reaches from the lowest seed to the highest." :
+        "How the model gets better with time, samples and bytes.";
+    note.textContent = curveRemarks();
+  };
+  onChange(say);
+  say();
 }

@@ -80,39 +80,41 @@ export function chooser(label, options, chosen, onChoose) {
   return element("label", {class: "chooser"}, element("span", {}, label), select);
 }
 
-// A table of plain values; the way to read a picture without seeing it.
+// A table of plain values; the way to read a picture without seeing it. On a narrow screen each row
+// becomes a card, whose lines name their columns.
 export function valueTable(header, rows) {
+  const cell = (value, i) => element(
+      i ? "td" : "th", i ? {"data-label": header[i] || null} : {scope: "row"}, String(value));
   return element(
       "div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Values"},
       element(
           "table", {class: "values"},
           element(
               "thead", {}, element("tr", {}, header.map((h) => element("th", {scope: "col"}, h)))),
-          element(
-              "tbody", {},
-              rows.map(
-                  (row) => element(
-                      "tr", {},
-                      row.map(
-                          (cell, i) =>
-                              element(i ? "td" : "th", i ? {} : {scope: "row"}, String(cell))))))));
+          element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
 }
 
 // A figure: title, how it was obtained, the plot, what it shows, and its values as a table that is
-// made when it is opened. `refresh` is called with the figure after each change of what is shown.
-export function figure({id, title, obtained, text, plot, controls, values}) {
+// made when it is opened. `describe` says anew how it was obtained and what it shows.
+export function figure({id, title, plot, controls, values}) {
   const details =
       element("details", {class: "as-table"}, element("summary", {}, "Values as a table"));
-  const note = element("p", {class: "note"}, text || "");
-  const missing = element("p", {class: "note missing"});
+  const note = element("p", {class: "note"}), missing = element("p", {class: "note missing"});
+  const legend = element("ul", {class: "legend lines"});
+  const head = element("figcaption", {}, element("h3", {}, title));
   const fill = () => {
     while (details.children.length > 1) details.lastChild.remove();
     if (details.open) details.append(valueTable(...values()));
   };
   details.addEventListener("toggle", fill);
   const node = element(
-      "figure", {class: "card", id},
-      element("figcaption", {}, element("h3", {}, title), obtained ? badge(obtained) : null),
-      controls || null, plot, note, missing, values ? details : null);
-  return {node, note, missing, refill: fill};
+      "figure", {class: "card", id}, head, controls || null, plot, legend, note, missing,
+      values ? details : null);
+  const describe = ({obtained, text = "", without = ""}) => {
+    replace(head, head.firstChild, badge(obtained));
+    note.textContent = text;
+    missing.textContent = without;
+    fill();
+  };
+  return {node, legend, describe};
 }

@@ -34,6 +34,9 @@ export function bytes(value) {
 export function joules(value) {
   return scaled(value, DECIMAL_SMALL, "J");
 }
+export function kilowattHours(value) {
+  return scaled(isNumber(value) ? value * 1000 : value, DECIMAL_SMALL, "Wh");
+}
 export function grams(value) {
   return scaled(value, DECIMAL_SMALL, "g");
 }

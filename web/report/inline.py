@@ -1,8 +1,8 @@
 """Makes one page of the report's parts, as a C++ source file that holds it as text.
 
-usage: inline.py index.html chart.min.js OUT.cpp
+usage: inline.py PAGE.html chart.min.js OUT.cpp CONSTANT
 
-In index.html a line <!-- inline NAME --> stands for the content of NAME beside it (CSS, or an ES
+The text becomes tutti::CONSTANT. In the page a line <!-- inline NAME --> stands for the content of NAME beside it (CSS, or an ES
 module), and <!-- inline chart.js --> for Chart.js. Modules are joined into one script in the
 order of their lines, without their import and export words: each name is used once in them all.
 """
@@ -36,7 +36,9 @@ def inlined(index, chart_js):
 
     page = re.sub(r"<!-- inline (\S+) -->", part, index.read_text(encoding="utf-8"))
     whole = "".join(module_text(path) for path in modules)
-    names = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", whole, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|class) (\w+)", whole, re.MULTILINE)
+    for declared in re.findall(r"^(?:const|let) ([^\n]*)", whole, re.MULTILINE):
+        names += re.findall(r"(?:^|, )(\w+)(?= =)", declared)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         sys.exit(f"inline.py: defined in two modules: {', '.join(twice)}")
@@ -49,20 +51,20 @@ def script(attributes, text):
     return f"<script{attributes}>\n{text}</script>"
 
 
-def cpp_text(page):
+def cpp_text(page, constant):
     pieces = [page[i:i + RAW_STRING_LIMIT] for i in range(0, len(page), RAW_STRING_LIMIT)]
     literals = "\n".join(f'R"page({piece})page"' for piece in pieces)
     return ('#include "testbed/report.h"\n\nnamespace tutti {\n'
-            f"const std::string_view kReportTemplate =\n{literals};\n}}  // namespace tutti\n")
+            f"const std::string_view {constant} =\n{literals};\n}}  // namespace tutti\n")
 
 
 def main():
-    index, chart_js, out = map(pathlib.Path, sys.argv[1:])
+    index, chart_js, out = map(pathlib.Path, sys.argv[1:4])
     page = inlined(index, chart_js)
-    if ')page"' in page or page.count("@@comparison@@") != 1:
+    if ')page"' in page or len(re.findall("@@[a-z]+@@", page)) != 1:
         sys.exit("inline.py: the page cannot be written as C++ text, or has no place for the data")
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(cpp_text(page), encoding="utf-8")
+    out.write_text(cpp_text(page, sys.argv[4]), encoding="utf-8")
 
 
 if __name__ == "__main__":

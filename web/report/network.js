@@ -2,9 +2,10 @@
 // was sent over them. Drawn as SVG.
 
 import {byId, drawn, element, figure, replace, withTip} from "./dom.js";
-import {bytes, isNumber, percent} from "./format.js";
-import {drawSoon, obtainedBy, onChange, visible} from "./model.js";
-import {colourOf} from "./theme.js";
+import {bytes, isNumber, listed, percent} from "./format.js";
+import {colourOf} from "./looks.js";
+import {clockShown, ended, visible} from "./model.js";
+import {drawSoon, onChange, reveal} from "./page.js";
 
 const SIZE = 240, CENTRE = SIZE / 2, CIRCLE = 94, WIDEST = 8, MOST_PICTURES = 24;
 
@@ -126,10 +127,7 @@ export function startNetwork() {
   const made = figure({
     id: "network-pictures",
     title: "Bytes on the links",
-    obtained: obtainedBy(visible()),
     plot,
-    text: "Bytes of a whole run, both directions together; hover over a line or a node for " +
-        "its figures. Circles are workers, squares are servers and other roles.",
     values: () => [
         ["Strategy", "From", "To", "Bytes"],
         visible().flatMap(
@@ -143,14 +141,25 @@ export function startNetwork() {
   });
   byId("network-figures").append(made.node);
   function drawNetwork() {
-    const some = visible().filter((s) => s.network.nodes.length && s.status !== "failed");
+    const sent = (s) => s.network.links.some((link) => link[2] > 0);
+    const some = visible().filter(sent);
+    reveal(made.node, some.length > 0);
+    if (!some.length) return;
     const widest = Math.max(
         1, ...some.map((s) => Math.max(0, ...pairs(s.network.links).map((pair) => pair.all))));
     replace(plot, some.slice(0, MOST_PICTURES).map((s) => picture(s, widest)));
-    made.missing.textContent = some.length > MOST_PICTURES ?
-        `The first ${MOST_PICTURES} of ${some.length} are drawn.` :
-        "";
-    made.refill();
+    const silent = visible().filter((s) => ended(s) && !sent(s));
+    made.describe({
+      obtained: clockShown(),
+      text: "Bytes of a whole run, both directions together; hover over a line or a node for " +
+          "its figures. Circles are workers, squares are servers and other roles.",
+      without: [
+        some.length > MOST_PICTURES ? `The first ${MOST_PICTURES} of ${some.length} are drawn.` :
+                                      "",
+        silent.length ? `Sent nothing: ${listed(silent.map((s) => s.name))}.` : ""
+      ].filter(Boolean)
+                   .join(" "),
+    });
   }
   onChange(() => drawSoon(drawNetwork));
   drawSoon(drawNetwork);

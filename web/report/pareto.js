@@ -3,11 +3,19 @@
 import {axis, chartFigure} from "./charts.js";
 import {byId} from "./dom.js";
 import {joules, seconds, secondsUpTo} from "./format.js";
-import {define, ended, energyObtainedBy, mean, reachedByAll, strategies, target, visible} from "./model.js";
-import {colourOf, cssColour, pointOf} from "./theme.js";
+import {colourOf, pointOf} from "./looks.js";
+import {define, ended, energyObtained, energyObtainedBy, mean, reachedByAll, severalSeeds, target, visible} from "./model.js";
+import {cssColour} from "./theme.js";
 
 const at = (s) => ({x: mean(s.total_s), y: mean(s.energy_j)});
-const known = (s) => at(s).x !== null && at(s).y !== null;
+// Energy that was read from counters and energy that was estimated are not compared: of machines
+// that differ in that, those are drawn whose kind is the most frequent one.
+function drawable(some) {
+  const known = some.filter((s) => at(s).x !== null && at(s).y !== null);
+  const count = (kind) => known.filter((s) => energyObtained(s) === kind).length;
+  const [most] = [...new Set(known.map(energyObtained))].sort((a, b) => count(b) - count(a));
+  return known.filter((s) => energyObtained(s) === most);
+}
 const qualifies = (s) => (target === null ? ended(s) : reachedByAll(s));
 
 // Strategies in order of time of which none is both slower and hungrier than another.
@@ -36,7 +44,7 @@ const namesPlugin = {
                 t.y < box.y + box.h);
     ctx.save();
     labelled.forEach(({dataset: {strategy, onFront}, point: {x, y}}) => {
-      const text = strategy.name.length > 24 ? `${strategy.name.slice(0, 23)}…` : strategy.name;
+      const text = strategy.name;
       ctx.font = `${onFront ? "600 " : ""}12px system-ui, sans-serif`;
       const w = ctx.measureText(text).width + 4;
       const places = [0, 22, 40, 60].flatMap(
@@ -72,11 +80,13 @@ function spreadAxis(title, format, values) {
   const round = (v) => /^[125]/.test(v.toExponential(3));
   return axis(
       `${title}, logarithmic`, (v) => (round(v) ? format(v) : ""),
-      {type: "logarithmic", min: least / 1.5, max: most * 1.6});
+      {type: "logarithmic", min: least / 1.5, max: most * 1.6, manyTicks: true});
 }
 
 function paretoContent(some) {
-  const points = some.filter(known), front = paretoFront(points.filter(qualifies));
+  const points = drawable(some);
+  if (points.length < 2) return null;  // one point is against nothing
+  const front = paretoFront(points.filter(qualifies));
   const datasets = points.map((s) => ({
                                 strategy: s,
                                 onFront: front.includes(s),
@@ -126,7 +136,7 @@ function paretoContent(some) {
     label: `Energy against time. On the Pareto front: ${
         front.map((s) => s.name).join(", ") || "none"}. ${
         points.map((s) => `${s.name} ${joules(at(s).y)} in ${seconds(at(s).x)}`).join("; ")}.`,
-    without: some.filter((s) => !known(s)),
+    without: some.filter((s) => !points.includes(s)),
   };
 }
 
@@ -135,23 +145,29 @@ export function startPareto() {
     id: "energy-time",
     title: "Energy against time",
     type: "scatter",
-    obtained: energyObtainedBy(strategies),
+    legend: true,
+    obtained: (some) => energyObtainedBy(drawable(some)),
     plugins: [namesPlugin],
     content: paretoContent,
-    text: [
-      "Down and left is better. The dashed line joins the Pareto front:",
-      "no other strategy is better in both.",
-      target === null ? "" :
-                        "Hollow points missed the target in some seed and do not count for it.",
-      define("energy"),
-    ].join(" "),
-    values: () => [
+    text: (some) => ["Down and left is better. The dashed line joins the Pareto front:",
+                     "no other strategy is better in both.",
+                     drawable(some).every(qualifies) ?
+                         "" :
+                         target === null ?
+                         "Hollow points are runs that did not end well, and do not count for it." :
+                         `Hollow points missed the target${
+                             severalSeeds() ? " in some seed" : ""} and do not ` +
+                             "count for it.",
+                     define("energy"),
+  ].join(" "),
+    values: () => {
+      const points = drawable(visible()), front = paretoFront(points.filter(qualifies));
+      return [
         ["Strategy", "Total time", "Energy", "On the front"],
-        visible().filter(known).map(
-            (s) =>
-                [s.name, seconds(at(s).x), joules(at(s).y),
-                 paretoFront(visible().filter(known).filter(qualifies)).includes(s) ? "yes" :
-                                                                                      "no"])],
+        points.map(
+            (s) => [s.name, seconds(at(s).x), joules(at(s).y), front.includes(s) ? "yes" : "no"])
+      ];
+    },
   });
   byId("energy-figures").append(made.node);
 }

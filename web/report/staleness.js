@@ -3,8 +3,8 @@
 import {axis, chartFigure} from "./charts.js";
 import {byId} from "./dom.js";
 import {count, digits, listed, percent} from "./format.js";
-import {define, obtainedBy, strategies, visible} from "./model.js";
-import {colourOf} from "./theme.js";
+import {colourOf} from "./looks.js";
+import {define, visible} from "./model.js";
 
 const MOST_BINS = 24;
 const histogramOf = (s) => (s.staleness && s.staleness.histogram) || [];
@@ -23,6 +23,7 @@ function shares(strategy, bins) {
 
 function stalenessContent(some) {
   const known = some.filter(isStale);
+  if (!known.length) return null;
   const fresh = some.filter((s) => s.staleness && !isStale(s));
   const longest = Math.max(2, ...known.map((s) => histogramOf(s).length)),
         bins = Math.min(MOST_BINS, longest);
@@ -72,13 +73,13 @@ export function startStaleness() {
     id: "staleness",
     title: "Staleness",
     type: "bar",
-    obtained: obtainedBy(strategies),
+    legend: true,
     content: stalenessContent,
-    text: [
-      "How many updates came between reading the parameters and using a gradient of them;",
-      "synchronous strategies have none.",
-      define("staleness"),
-    ].join(" "),
+    text:
+        () => ["How many updates came between reading the parameters and using a gradient of them;",
+               "synchronous strategies have none.",
+               define("staleness"),
+  ].join(" "),
     values: () => [
         ["Strategy", "Mean", "Largest", "Updates counted"],
         visible()

@@ -3,25 +3,26 @@
 import {COLUMNS, GROUPINGS, groupOf} from "./columns.js";
 import {badge, byId, chooser, element, replace, segmented} from "./dom.js";
 import {isNumber, listed, range, UNKNOWN} from "./format.js";
-import {broken, candidates, comparison, ended, higherIsBetter, mean, onChange, reachedByAll, seedCount, strategies, target, visible} from "./model.js";
-import {swatchOf} from "./toggles.js";
+import {swatchOf} from "./looks.js";
+import {broken, candidates, clockShown, comparison, ended, field, higherIsBetter, isBaseline, mean, reachedByAll, seedCount, severalSeeds, strategies, target, visible} from "./model.js";
+import {onChange} from "./page.js";
 
 const MOST_ROWS = 200;
 const reachedSomewhere = strategies.some((s) => mean(s.to_target_s) !== null);
+const hasQuality = strategies.some((s) => mean((s.quality || {}).final) !== null);
 const order = reachedSomewhere ? {key: "to_target_s", descending: false} :
-                                 {key: "final", descending: higherIsBetter};
+    hasQuality                 ? {key: "final", descending: higherIsBetter} :
+                                 {key: "total_s", descending: false};
 let grouping = "";
 let long = false;
 
-// A column without a single value says nothing, unless it says that nobody reached the target.
-const columns = () => COLUMNS.filter(
-    (c) => (long || !c.long) &&
-        ((c.key === "to_target_s" && target !== null) ||
-         strategies.some((s) => mean(c.value(s)) !== null)));
+// A column without a single value says nothing.
+const columns = () =>
+    COLUMNS.filter((c) => (long || !c.long) && field().some((s) => mean(c.value(s)) !== null));
 
 // What is not known is last in either direction; so is what broke off.
 function sorted(some) {
-  const column = COLUMNS.find((c) => c.key === order.key);
+  const column = COLUMNS.find((c) => c.key === order.key) || COLUMNS[0];
   const sign = order.descending ? -1 : 1;
   return [...some].sort((a, b) => {
     if (order.key === "name") return sign * a.name.localeCompare(b.name);
@@ -46,7 +47,9 @@ function cell(column, strategy, top) {
   const stat = column.value(strategy), value = mean(stat);
   if (value === null) {
     const missed = column.key === "to_target_s" && target !== null && ended(strategy);
-    return element("td", {class: missed ? "missed" : "unknown"}, missed ? "not reached" : UNKNOWN);
+    return element(
+        "td", {class: missed ? "missed" : "unknown", "data-label": column.heading, role: "cell"},
+        missed ? "not reached" : UNKNOWN);
   }
   const isBest = top !== null && value === top && candidates(visible()).includes(strategy);
   const partly = column.key === "to_target_s" && !reachedByAll(strategy) && ended(strategy);
@@ -56,7 +59,7 @@ function cell(column, strategy, top) {
       `at most ${column.format(stat.max)}` :
       null;
   return element(
-      "td", {class: isBest ? "best" : null},
+      "td", {class: isBest ? "best" : null, "data-label": column.heading, role: "cell"},
       element("span", {class: "value"}, isBest ? "★ " : "", column.format(value)),
       spread ? element("small", {}, spread) : null,
       partly ?
@@ -77,26 +80,35 @@ function status(strategy) {
 
 function rows(strategy, shownColumns, tops) {
   const facts = [
+    isBaseline(strategy) ? "baseline" : null,
     strategy.workers ? `${strategy.workers} ${strategy.workers === 1 ? "node" : "nodes"}` : null,
-    strategy.fabric, strategy.plan || null,
-    strategy.same_run_as ? `exactly the run of ${strategy.same_run_as}` : null
+    strategy.plan || null,
+    strategy.same_run_as ? `exactly the run of ${strategy.same_run_as}` : null,
+    strategy.shared_curve_of ? `learning curve of ${strategy.shared_curve_of}` : null
   ].filter(Boolean).join(", ");
   const row = element(
-      "tr", {class: broken(strategy) ? "broken" : null, "data-name": strategy.name},
+      "tr", {class: broken(strategy) ? "broken" : null, "data-name": strategy.name, role: "row"},
       element(
-          "th", {scope: "row"}, element("span", {class: "name"}, swatchOf(strategy), strategy.name),
-          element(
-              "small", {}, facts,
-              strategy.shared_curve_of ? ` · learning curve of ${strategy.shared_curve_of}` : "")),
-      element("td", {class: "status"}, status(strategy), badge(strategy.obtained || "measured")),
+          "th", {scope: "row", role: "rowheader"},
+          element("span", {class: "name"}, swatchOf(strategy), strategy.name),
+          facts ? element("small", {}, facts) : null),
+      element("td", {class: "status", role: "cell"}, status(strategy)),
       shownColumns.map((column, i) => cell(column, strategy, tops[i])));
   if (!strategy.error) return [row];
   return [
     row,
     element(
-        "tr", {class: "error"},
-        element("td", {colspan: shownColumns.length + 2}, element("p", {}, strategy.error)))
+        "tr", {class: "error", role: "row"},
+        element(
+            "td", {colspan: shownColumns.length + 2, role: "cell"},
+            element("p", {}, strategy.error)))
   ];
+}
+
+function sortBy(key, descending) {
+  order.key = key;
+  order.descending = descending;
+  draw();
 }
 
 function heading(column, some) {
@@ -105,6 +117,7 @@ function heading(column, some) {
   return element(
       "th", {
         scope: "col",
+        role: "columnheader",
         "data-key": column.key,
         "aria-sort": active ? (order.descending ? "descending" : "ascending") : "none",
       },
@@ -113,9 +126,7 @@ function heading(column, some) {
             type: "button",
             title: column.obtained ? column.obtained(some) : "",
             onclick: () => {
-              order.descending = active ? !order.descending : column.wanted === "most";
-              order.key = column.key;
-              draw();
+              sortBy(column.key, active ? !order.descending : column.wanted === "most");
               byId("table").querySelector(`th[data-key="${column.key}"] button`).focus();
             },
           },
@@ -123,46 +134,83 @@ function heading(column, some) {
       column.obtained ? element("small", {}, column.obtained(some)) : null);
 }
 
+const NAME = {
+  key: "name",
+  heading: "Strategy",
+  wanted: "least"
+};
+
+// On a narrow screen rows are cards and there are no headings to click: a chooser sorts there. It
+// is made anew only when the columns are others, so that it keeps the focus.
+const sorting = element("span", {class: "narrow"});
+let sortable = "";
+function drawSorting(columnsNow) {
+  const choices = [NAME, ...columnsNow];
+  const keys = choices.map((c) => c.key).join(" ");
+  if (keys !== sortable)
+    replace(
+        sorting,
+        chooser(
+            "Sort by", choices.map((c) => [c.key, c.heading]), order.key,
+            (key) => sortBy(key, choices.find((c) => c.key === key).wanted === "most")));
+  sortable = keys;
+  sorting.querySelector("select").value = order.key;
+}
+
 function draw() {
   const some = visible(), all = sorted(some), shownColumns = columns();
+  byId("results").hidden = !field().length;
+  replace(
+      byId("table-lead"), badge(clockShown()),
+      document.createTextNode(` One row per strategy${
+          severalSeeds() ? ": mean over its seeds, and below it the lowest and the highest" :
+                           ""}.`));
+  drawSorting(shownColumns);
   const tops = shownColumns.map((column) => bestOf(column, some));
   const limited = all.slice(0, MOST_ROWS);
   const groups = grouping ? [...new Set(limited.map((s) => groupOf(s, grouping)))].sort() : [null];
   const bodies = groups.map(
       (group) => element(
-          "tbody", {},
-          group === null ? null :
-                           element(
-                               "tr", {class: "group"},
-                               element(
-                                   "th", {scope: "rowgroup", colspan: shownColumns.length + 2},
-                                   element("span", {}, `${grouping}: ${group}`))),
+          "tbody", {role: "rowgroup"},
+          group === null ?
+              null :
+              element(
+                  "tr", {class: "group", role: "row"},
+                  element(
+                      "th", {scope: "rowgroup", role: "cell", colspan: shownColumns.length + 2},
+                      element("span", {}, `${grouping}: ${group}`))),
           limited.filter((s) => group === null || groupOf(s, grouping) === group)
               .flatMap((s) => rows(s, shownColumns, tops))));
   replace(
       byId("table"),
       element(
-          "table", {class: "results"},
+          "table", {class: "results", role: "table"},
           element("caption", {class: "hidden"}, "Results of each strategy"),
           element(
-              "thead", {},
+              "thead", {role: "rowgroup"},
               element(
-                  "tr", {}, heading({key: "name", heading: "Strategy", wanted: "least"}, some),
-                  element("th", {scope: "col"}, "Status"),
+                  "tr", {role: "row"}, heading(NAME, some),
+                  element("th", {scope: "col", role: "columnheader"}, "Status"),
                   shownColumns.map((column) => heading(column, some)))),
           bodies));
-  const methods = (key) => listed([...new Set(strategies.map((s) => s[key]).filter(Boolean))]);
+  byId("table").hidden = !all.length;
+  drawNote(some, all.length, tops.some((top) => top !== null));
+}
+
+function drawNote(some, count, starred) {
+  const methods = (key) => listed([...new Set(field().map((s) => s[key]).filter(Boolean))]);
   replace(byId("table-note"), document.createTextNode([
-    `★ marks the best value of a column among the strategies shown${
-        candidates(some).some(reachedByAll) ? " that reach the target" : ""}.`,
-    all.length > MOST_ROWS ?
-        `The first ${MOST_ROWS} of ${
-            all.length} rows are listed; switch strategies off to see others.` :
+    count ? "" : "No strategy is chosen; choose some above.",
+    starred ? `★ marks the best value of a column among the strategies shown${
+                  candidates(some).some(reachedByAll) ? " that reach the target" : ""}.` :
+              "",
+    count > MOST_ROWS ?
+        `The first ${MOST_ROWS} of ${count} rows are listed; switch strategies off to see others.` :
         "",
     methods("energy_method") ? `Energy: ${methods("energy_method")}.` : "",
     methods("co2e_method") ? `CO₂e: ${methods("co2e_method")}.` : "",
     methods("cost_method") ? `Cost in ${methods("currency")}: ${methods("cost_method")}.` : "",
-    comparison.validation && comparison.validation.text ? comparison.validation.text : "",
+    clockShown() === "simulated" && comparison.validation ? comparison.validation.text : "",
   ].filter(Boolean).join(" ")));
 }
 
@@ -173,7 +221,7 @@ export function startTable() {
           }), segmented("Columns", [[false, "main"], [true, "all"]], long, (value) => {
             long = value;
             draw();
-          }));
+          }), sorting);
   onChange(draw);
   draw();
 }

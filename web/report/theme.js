@@ -1,14 +1,8 @@
-// Light, dark, and colours that stay apart for colour-blind eyes in both. Strategies beyond the
-// eighth repeat colours with another dash, and each has its own shape of point.
+// Light and dark, as the system says or as somebody chose.
 
 import {byId, replace} from "./dom.js";
-import {changed, drawAllNow} from "./model.js";
+import {changed, drawAllNow} from "./page.js";
 
-// After Okabe and Ito, darkened or lightened until each has a contrast of 3:1 with its background.
-const PALETTES = {
-  light: ["#0072b2", "#d55e00", "#008f68", "#b5478a", "#a87400", "#3393d1", "#6a51c4", "#5f6b7a"],
-  dark: ["#4fa8e0", "#ff8a4c", "#2fc79a", "#ec9bc9", "#f2b134", "#9bdcff", "#b3a6ff", "#b8c0cc"],
-};
 const KINDS = {
   light: {
     compute: "#0072b2",
@@ -25,9 +19,6 @@ const KINDS = {
     other: "#7d8795"
   },
 };
-const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
-const POINTS =
-    ["circle", "rectRot", "triangle", "rect", "star", "crossRot", "rectRounded", "cross"];
 const CHOICES = ["auto", "light", "dark"];
 const LABELS = {
   auto: "◐ Auto",
@@ -51,16 +42,6 @@ function remembered() {
 export function themeName() {
   if (printing) return "light";
   return choice === "auto" ? (system.matches ? "dark" : "light") : choice;
-}
-export function colourOf(strategy) {
-  const palette = PALETTES[themeName()];
-  return palette[strategy.index % palette.length];
-}
-export function dashOf(strategy) {
-  return DASHES[Math.floor(strategy.index / 8) % DASHES.length];
-}
-export function pointOf(strategy) {
-  return POINTS[strategy.index % POINTS.length];
 }
 export function kindColour(kind) {
   return KINDS[themeName()][kind] || KINDS[themeName()].other;

@@ -3,7 +3,8 @@
 import {kindLegend} from "./bars.js";
 import {byId, chooser, drawn, element, figure, replace, withTip} from "./dom.js";
 import {listed, seconds} from "./format.js";
-import {drawSoon, obtainedBy, onChange, visible} from "./model.js";
+import {clockShown, visible} from "./model.js";
+import {drawSoon, onChange, reveal} from "./page.js";
 
 const MOST_NAMED = 32;
 const timed = () => visible().filter((s) => (s.timeline || []).some((row) => row.intervals.length));
@@ -111,20 +112,14 @@ function timelineTable() {
 
 export function startTimeline() {
   const plot = element("div", {class: "drawing"}), controls = element("div", {class: "controls"});
-  const made = figure({
-    id: "timeline",
-    title: "Timeline",
-    obtained: obtainedBy(visible()),
-    plot,
-    controls,
-    text: "",
-    values: timelineTable
-  });
+  const made = figure({id: "timeline", title: "Timeline", plot, controls, values: timelineTable});
   byId("step-figures").append(made.node);
   function drawTimeline() {
     const some = timed();
+    reveal(made.node, some.length > 0);
+    if (!some.length) return;
     if (!some.some((s) => s.index === chosen))
-      chosen = (some.find((s) => s.timeline.length > 1) || some[0] || {index: null}).index;
+      chosen = (some.find((s) => s.timeline.length > 1) || some[0]).index;
     const strategy = some.find((s) => s.index === chosen);
     replace(
         controls,
@@ -133,25 +128,22 @@ export function startTimeline() {
           drawTimeline();
           controls.querySelector("select").focus();
         }), kindLegend());
-    replace(
-        plot,
-        strategy ? lanes(strategy, Math.max(300, plot.clientWidth)) :
-                   element("p", {class: "note"}, "None of the strategies shown has a timeline."));
-    const thinned = (strategy && strategy.thinned) || {};
-    made.note.textContent = [
-      "One step, from the first node's start to the last one's end.",
-      thinned.timeline_nodes ?
-          `The first ${strategy.timeline.length} of ${thinned.timeline_nodes} nodes are drawn.` :
-          "",
-      thinned.intervals ?
-          "Intervals too short to be seen are joined: the joint one has the kind that took " +
-              "the most of its time." :
-          ""
-    ].filter(Boolean).join(" ");
+    replace(plot, lanes(strategy, Math.max(240, plot.clientWidth)));
+    const {timeline_nodes: nodes, intervals} = strategy.thinned || {};
     const without = visible().filter((s) => !some.includes(s));
-    made.missing.textContent =
-        without.length ? `No timeline was kept of ${listed(without.map((s) => s.name))}.` : "";
-    made.refill();
+    made.describe({
+      obtained: clockShown(),
+      text: [
+        "One step, from the first node's start to the last one's end.",
+        nodes ? `The first ${strategy.timeline.length} of ${nodes} nodes are drawn.` : "",
+        intervals ? "Intervals too short to be seen are joined: the joint one has the kind that " +
+                "took most of its time." :
+                    ""
+      ].filter(Boolean)
+                .join(" "),
+      without: without.length ? `No timeline was kept of ${listed(without.map((s) => s.name))}.` :
+                                "",
+    });
   }
   const redraw = () => drawSoon(drawTimeline);
   onChange(redraw);

@@ -48,8 +48,9 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
   s4u::Host* host = zone->create_host(name, kNominalSpeed);
   host->set_core_count(cores);
   // Idle power, then power with all cores busy; in between it grows with the load.
-  host->set_property("wattage_per_state", fmt::format("{}:{}:{}", config.idle_watts,
-                                                      config.idle_watts, config.busy_watts));
+  const auto number = static_cast<int64_t>(index);
+  const double idle = idle_watts_of(config, number), busy = busy_watts_of(config, number);
+  host->set_property("wattage_per_state", fmt::format("{}:{}:{}", idle, idle, busy));
   host->set_property("wattage_off", "0");
   host->seal();
 

@@ -1,0 +1,164 @@
+#include "testbed/table_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "core/described_json.h"
+#include "core/printable.h"
+
+namespace tutti {
+namespace {
+
+// Names the seed that ended so, where others ended otherwise.
+std::string seed_of_status(const ComparedStrategy& row) {
+  const auto found = std::find(row.statuses.begin(), row.statuses.end(), row.status);
+  const auto index = static_cast<size_t>(found - row.statuses.begin());
+  if (row.seeds.size() < 2 || index >= row.seeds.size()) return "";
+  return fmt::format(", seed {}", row.seeds[index]);
+}
+
+// Lists what each strategy planned for the cluster, and which runs are identical.
+std::string plans(const TableRows& rows, bool in_table, size_t columns) {
+  std::string text;
+  std::map<std::string, std::string> by_plan;
+  for (const ComparedStrategy* row : rows) {
+    if (!row->plan.empty())
+      by_plan[row->plan] += (by_plan[row->plan].empty() ? "" : ", ") + row->name;
+    if (row->same_run_as)
+      text +=
+          wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name, *row->same_run_as,
+                              row->taxonomy.timing == "bounded"
+                                  ? "its bound never held anybody back"
+                                  : "what they differ in did not matter here"),
+                  columns);
+  }
+  if (in_table) return text;
+  for (const auto& [plan, names] : by_plan)
+    text += wrapped(fmt::format("plan of {}: {}", names, plan), columns);
+  return text;
+}
+
+// Names the rows that leave machines of the cluster idle: their times and prices are of fewer.
+// The baseline does so by its definition.
+std::string idle_machines(const TableRows& rows, size_t columns) {
+  double most = 0;
+  for (const ComparedStrategy* row : rows)
+    if (row->fabric == "virtual") most = std::max(most, row->machines.value_or(0));
+  std::map<double, std::string> fewer;
+  for (const ComparedStrategy* row : rows) {
+    if (row->fabric != "virtual" || row->kind == "solo" || row->machines.value_or(most) >= most)
+      continue;
+    std::string& names = fewer[*row->machines];
+    names += (names.empty() ? "" : ", ") + row->name;
+  }
+  std::string text;
+  for (const auto& [machines, names] : fewer)
+    text += wrapped(
+        fmt::format("on {:g} of {:g} machines: {}; the others stay idle", machines, most, names),
+        columns);
+  return text;
+}
+
+std::string ends(const TableRows& rows, size_t columns) {
+  std::string text;
+  for (const ComparedStrategy* row : rows) {
+    if (row->status != "done")
+      text += wrapped(
+          fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status, row->error),
+          columns);
+    for (const std::string& missing : row->missing)
+      text += wrapped(fmt::format("{}: {}", row->name, missing), columns);
+  }
+  return text;
+}
+
+std::string shared_curves(const TableRows& rows, size_t columns) {
+  std::map<std::string, std::string> sharing;
+  for (const ComparedStrategy* row : rows)
+    if (row->shared_curve_of) {
+      std::string& names = sharing[*row->shared_curve_of];
+      names += (names.empty() ? "" : ", ") + row->name;
+    }
+  std::string text;
+  for (const auto& [source, names] : sharing)
+    text +=
+        wrapped(fmt::format("Learning curve computed once, by {}, and shared by {}: they compute "
+                            "the same parameters. Times and bytes are each one's own.",
+                            source, names),
+                columns);
+  return text;
+}
+
+constexpr size_t kLeastRoom = 24;  // for a reason beside the names of those it keeps away
+
+// The first part of a reason, without the setting that the strategy's name says already, cut at a
+// word where there is no room.
+std::string gist(const std::string& reason, size_t room) {
+  static const std::regex kSetting("^(strategy\\.\\w+: )?strategy\\.\\w+ = \"[^\"]*\" ");
+  std::string text = std::regex_replace(printable(reason), kSetting, "");
+  text = text.substr(0, text.find("; "));
+  if (text.size() <= room) return text;
+  const size_t end = text.rfind(' ', room > 4 ? room - 4 : 0);
+  return text.substr(0, end == std::string::npos ? room : end) + " ...";
+}
+
+std::string not_possible_here(const std::vector<Refusal>& refusals, const TableOptions& options) {
+  std::string text;
+  if (options.verbose) {
+    for (const Refusal& refused : refusals)
+      text += wrapped(fmt::format("{}: not possible here: {}", refused.name, refused.reason),
+                      options.columns);
+    return text;
+  }
+  // Numbers differ where one reason holds for several of a kind.
+  static const std::regex kNumber("[0-9]+");
+  std::vector<std::pair<std::string, std::vector<const Refusal*>>> by_reason;
+  for (const Refusal& refused : refusals) {
+    const std::string key = refused.kind + std::regex_replace(refused.reason, kNumber, "");
+    const auto found = std::find_if(by_reason.begin(), by_reason.end(),
+                                    [&](const auto& entry) { return entry.first == key; });
+    auto& same = found == by_reason.end()
+                     ? by_reason.emplace_back(key, std::vector<const Refusal*>{})
+                     : *found;
+    same.second.push_back(&refused);
+  }
+  for (const auto& [key, some] : by_reason) {
+    std::string names;
+    for (const Refusal* refused : some) names += (names.empty() ? "" : ", ") + refused->name;
+    if (some.size() > 1 && names.size() > options.columns / 2)
+      names = fmt::format("{} and {} more", some.front()->name, some.size() - 1);
+    const std::string start = "  " + printable(names) + ": ";
+    const size_t room = options.columns > start.size() ? options.columns - start.size() : 0;
+    const bool narrow = room < kLeastRoom;
+    text += start + (narrow ? "\n    " : "") +
+            gist(some.front()->reason, narrow ? options.columns - 4 : room) + "\n";
+  }
+  return text.empty() ? "" : "not possible here (--verbose says all of it):\n" + text;
+}
+
+std::string definitions(const Comparison& comparison, size_t columns) {
+  std::string text;
+  for (const char* key : {"quality", "time_to_target", "convergence", "normalised"})
+    if (const auto found = comparison.definitions.find(key); found != comparison.definitions.end())
+      text += wrapped(fmt::format("{}: {}", key, found->second), columns);
+  return text;
+}
+
+}  // namespace
+
+std::string table_notes(const Comparison& comparison, const TableRows& rows, bool plans_in_table,
+                        const TableOptions& options) {
+  const size_t columns = options.columns;
+  std::string text = plans(rows, plans_in_table, columns);
+  text += idle_machines(rows, columns) + ends(rows, columns);
+  text += not_possible_here(comparison.not_possible, options) + shared_curves(rows, columns);
+  if (const auto tasks = comparison.definitions.find("tasks");
+      tasks != comparison.definitions.end())
+    text += wrapped("tasks: " + tasks->second, columns);
+  return options.verbose ? text + definitions(comparison, columns) : text;
+}
+
+}  // namespace tutti
