@@ -40,6 +40,7 @@ struct CompareCommandOptions : JobOptions {
   bool strict = false;                  // refuse damaged run folders
   bool verbose = false;                 // reasons in full, and definitions
   std::string group;                    // of the taxonomy
+  std::string bundle;                   // file for others to verify; empty: none
 };
 
 struct PredictOptions : CommonOptions {
@@ -98,6 +99,16 @@ struct FootprintOptions : CommonOptions {
   std::string currency = FootprintConfig{}.currency;
 };
 
+struct VerifyCommandOptions : CommonOptions {
+  std::string file;
+  std::vector<std::string> part, seeds;  // strategies; a list of seeds, or how many
+  std::string max_time;                  // with its unit; empty: no limit
+  std::string data_dir;
+  std::string out;  // empty: the runs are removed
+  int jobs = 0;
+  bool all = false;  // print every claim
+};
+
 // Each returns the exit code of the program (see fabric/outcome.h) or throws.
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop);
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop);
@@ -108,6 +119,7 @@ int run_show(const ShowOptions& options);
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop);
 int run_report(const ReportOptions& options);
 int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& stop);
+int run_verify(const VerifyCommandOptions& options, const std::atomic<bool>& stop);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_footprint(const FootprintOptions& options);
 int run_doctor(const CommonOptions& options);

@@ -16,6 +16,7 @@
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "jobs/run_status.h"
+#include "testbed/bundle.h"
 #include "testbed/report.h"
 #include "testbed/table.h"
 
@@ -56,6 +57,8 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   } catch (const DataError& error) {  // the comparison itself is complete
     page = fmt::format("report     not written: {}\n", error.what());
   }
+  if (!options.bundle.empty())
+    write_bundle(options.bundle, job, result, folder, compare_options.share_curves);
   if (options.json) {
     std::cout << json_text(json_of(result)) << "\n";
   } else {
@@ -65,6 +68,8 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
                                            .group = options.group})
               << printable(failures(result) + spent_line(result) +
                            fmt::format("comparison {}\n", folder) + page);
+    if (!options.bundle.empty())
+      std::cout << printable(fmt::format("bundle     {}\n", options.bundle));
   }
   return 0;
 }

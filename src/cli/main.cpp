@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,7 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
+#include "cli/command_line.h"
 #include "cli/process_setup.h"
 #include "cli/usage.h"
 #include "core/error.h"
@@ -31,11 +30,6 @@ namespace {
 std::atomic<bool> stop_requested{false};
 
 bool json_wanted = false;  // whichever command it is: errors follow it too
-
-void add_common(CLI::App* app, CommonOptions& options) {
-  app->add_flag("--json", options.json, "Print the result as JSON");
-  app->add_flag("-q,--quiet", options.quiet, "Print no progress");
-}
 
 void add_job(CLI::App* app, JobOptions& options) {
   app->add_option("JOB", options.job, "Job file, see docs/job_reference.md")->required();
@@ -72,14 +66,7 @@ int finish_output(int code) {
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done (a missed target is said, not an error), 1 internal error or a full "
-    "disk,\n2 bad job or usage, 3 diverged, 4 peer lost, 130 interrupted.";
-
-// A command of the program: its options are parsed into what `run` holds.
-struct Command {
-  CLI::App* app;
-  std::function<int()> run;
-  bool looks_at_stop = false;  // while it runs
-};
+    "disk,\n2 bad job or usage, 3 diverged, 4 peer lost, 5 not confirmed, 130 interrupted.";
 
 Command add_train(CLI::App& app) {
   const auto options = std::make_shared<TrainOptions>();
@@ -116,9 +103,11 @@ Command add_compare(CLI::App& app) {
                     "Refuse damaged run folders instead of running them again");
   command->add_flag("--verbose", options->verbose,
                     "Say in full what is not possible here, and define the figures");
+  command->add_option("--bundle", options->bundle,
+                      "Also write all that others need to verify it: one .tar.gz file");
   command->footer(
       "Examples:\n"
-      "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5\n"
+      "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5 --bundle fashion.tar.gz\n"
       "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
       "  tutti compare recipes/tasks/image-fashion.toml --cluster two-racks\n"
       "The same command on the same --out goes on where it ended. See docs/compare.md.");
@@ -359,10 +348,13 @@ int run_program(int argc, char** argv) {
   app.footer(kExitCodes);
   app.require_subcommand(1);
   app.set_version_flag("--version", "tutti " TUTTI_VERSION);
-  const std::array commands = {add_train(app),    add_compare(app), add_check(app),  add_join(app),
-                               add_predict(app),  add_show(app),    add_report(app), add_list(app),
-                               add_doctor(app),   add_advise(app),  add_survey(app), add_bench(app),
-                               add_footprint(app)};
+  const std::array commands = {add_train(app),     add_compare(app),
+                               add_check(app),     add_join(app),
+                               add_predict(app),   add_show(app),
+                               add_report(app),    add_list(app),
+                               add_doctor(app),    add_advise(app),
+                               add_survey(app),    add_bench(app),
+                               add_footprint(app), add_verify(app, stop_requested)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help, or the version

@@ -21,6 +21,7 @@ inline constexpr int kExitInternal = 1;
 inline constexpr int kExitBadJob = 2;
 inline constexpr int kExitDiverged = 3;
 inline constexpr int kExitPeerLost = 4;
+inline constexpr int kExitNotConfirmed = 5;  // of `tutti verify`
 inline constexpr int kExitInterrupted = 130;
 
 // Runs `body` and turns whatever leaves it into an outcome, kDone, kFailed or kInterrupted. No

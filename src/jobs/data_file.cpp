@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/shallow_json.h"
 #include "data/fingerprint.h"
+#include "jobs/record_schema.h"
 #include "jobs/run_folder.h"
 
 namespace tutti {
@@ -158,11 +159,7 @@ std::optional<RunData> load_run_data(const std::string& folder) {
   if (!content.is_object()) refuse_data_file(path, "is damaged: it is not a JSON object");
   const json schema = content.value("schema", json());
   if (!schema.is_number_integer()) refuse_data_file(path, "is damaged: it has no schema");
-  if (schema != kDataSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, this program reads schema {}; predict with the "
-                    "version of tutti that made the run",
-                    path, schema.dump(), kDataSchema));
+  require_schema(content, {1, kDataSchema}, path, "train the run again");
   try {
     const std::string checksum = content.at("checksum");
     content.erase("checksum");

@@ -5,6 +5,7 @@
 #include "core/described_json.h"
 #include "core/error.h"
 #include "core/shallow_json.h"
+#include "jobs/record_schema.h"
 #include "jobs/run_folder.h"
 
 namespace tutti {
@@ -59,6 +60,25 @@ void visit_totals(RecordVisitor& v, RecordedRun& r) {
   v.field("cost", r.cost, "Price of the machines for that time");
   v.field("parameters_sha256", r.parameters_sha256,
           "Checksum of the parameters at the end; empty: none are kept", kMayMiss);
+}
+
+// Adds what schema 2 has and schema 1 had not: of a record of schema 1 it is not known.
+void complete_schema_1(nlohmann::json& record) {
+  const nlohmann::json unknown = {{"age_s", {{"mean", nullptr}, {"max", nullptr}}},
+                                  {"update_order", nullptr},
+                                  {"co2e", {{"grams", nullptr}}},
+                                  {"cost", {{"amount", nullptr}}},
+                                  {"links", nlohmann::json::array()},
+                                  {"timeline", nlohmann::json::array()}};
+  for (const auto& [key, value] : unknown.items())
+    if (!record.contains(key)) record[key] = value;
+  // All nodes were workers, and the metric said which values are better.
+  if (record.contains("nodes") && record["nodes"].is_array())
+    for (nlohmann::json& node : record["nodes"])
+      if (node.is_object()) node["role"] = "worker";
+  if (record.contains("quality") && record["quality"].is_object())
+    record["quality"]["higher_is_better"] =
+        record["quality"].value("metric", nlohmann::json()) != "mse";
 }
 
 }  // namespace
@@ -244,13 +264,10 @@ void visit(RecordVisitor& v, RecordedRun& r) {
 
 RecordedRun read_recorded_run(const std::string& path) {
   using nlohmann::json;
-  const json record = parse_shallow_json(read_file(path));
+  json record = parse_shallow_json(read_file(path));
   if (!record.is_object()) refuse_record(path, "it is not JSON");
-  if (const json schema = record.value("schema", json()); schema != kRunSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, this program reads schema {}; run the job again "
-                    "with this version, or read it with the version that wrote it",
-                    path, schema.dump(-1, ' ', false, json::error_handler_t::replace), kRunSchema));
+  if (require_schema(record, {1, kRunSchema}, path, "run the job again with this one") == 1)
+    complete_schema_1(record);
   try {
     return described_by<RecordedRun>(record);
   } catch (const Mismatch& mismatch) {

@@ -49,14 +49,37 @@ class ComparisonRun {
       for (const EndedRun& ended : all_ended) finish(ended);
       account.keep_up(!all_ended.empty());
       progress_.update(pool_.progress());
-      if (stop) interrupt();
+      if (stop) {
+        end_runs();
+        throw InterruptedError();
+      }
+      if (options_.most_s > 0 && seconds_since(started_at_) > options_.most_s) return give_up();
     }
+    return taken();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  std::vector<RunFiles> taken() {
     std::vector<RunFiles> files;
     for (std::optional<RunFiles>& result : results_) files.push_back(std::move(*result));
     return files;
   }
 
- private:
+  // What has not ended by now is as if somebody had stopped it.
+  std::vector<RunFiles> give_up() {
+    end_runs();
+    for (size_t i = 0; i < plan_.size(); ++i)
+      if (!results_[i])
+        results_[i] =
+            missing_run(folder_.run(plan_[i].name), plan_[i].job, "interrupted", "the time was up");
+    return taken();
+  }
+
   // Starts, or finds finished, every run whose turn it is. True while some are still to come.
   bool start_what_can() {
     bool waiting = false;
@@ -154,22 +177,17 @@ class ComparisonRun {
     return text;
   }
 
-  // Stops all runs and ends. What they were doing is done again next time.
-  [[noreturn]] void interrupt() {
-    using Clock = std::chrono::steady_clock;
+  // Stops all runs. What they were doing is done again next time.
+  void end_runs() {
     const auto start = Clock::now();
-    const auto passed_s = [&] {
-      return std::chrono::duration<double>(Clock::now() - start).count();
-    };
     bool told = false;
-    while (pool_.running() > 0 && passed_s() < kPatience_s) {
+    while (pool_.running() > 0 && seconds_since(start) < kPatience_s) {
       pool_.listen(kListen_ms);
-      if (!told && passed_s() > kGrace_s) {
+      if (!told && seconds_since(start) > kGrace_s) {
         pool_.signal_all(SIGTERM);
         told = true;
       }
     }
-    throw InterruptedError();
   }
 
   std::vector<PlannedRun> plan_;
@@ -179,6 +197,7 @@ class ComparisonRun {
   CompareOptions options_;
   CompareProgress progress_;
   RunPool pool_;
+  const Clock::time_point started_at_ = Clock::now();
   bool measuring_ = false;
 };
 
@@ -216,7 +235,7 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   const ComparisonFolder home(options.out, job.name,
                               {resolved_toml(fixed), options.share_curves, data_of(compared)});
   folder = home.path();
-  if (options.progress != ProgressStyle::kNone)
+  if (options.progress != ProgressStyle::kNone && options.announces)
     tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
                      plan.size(), folder, folder));
   Account account(folder, job.footprint);

@@ -20,7 +20,9 @@ struct CompareOptions {
   size_t jobs = 0;              // virtual runs at once; 0: as many as there are cores
   bool share_curves = true;     // compute the gradients of equal strategies once
   bool strict = false;          // refuse damaged run folders instead of running them again
+  double most_s = 0;            // then runs that are left count as interrupted; 0: no limit
   ProgressStyle progress = ProgressStyle::kNone;
+  bool announces = true;                   // says that the same command goes on with the folder
   size_t columns = 100;                    // of the terminal that progress is shown on
   std::string program = "/proc/self/exe";  // what runs `train`
 };

@@ -4,6 +4,7 @@
 
 #include "core/described_json.h"
 #include "core/error.h"
+#include "jobs/record_schema.h"
 
 namespace tutti {
 namespace {
@@ -231,11 +232,7 @@ Comparison comparison_of(const json& whole, const std::string& where) {
         fmt::format("{}: is not a comparison; give the compare.json that `tutti "
                     "compare` wrote, or its folder",
                     where));
-  if (const json schema = whole.value("schema", json()); schema != kComparisonSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, but this program reads {}; use the version of "
-                    "tutti that wrote it, or compare anew",
-                    where, schema.dump(), kComparisonSchema));
+  require_schema(whole, {1, kComparisonSchema}, where, "compare anew");
   const auto strategies = whole.find("strategies");
   if (strategies == whole.end() || !strategies->is_array() || strategies->empty())
     refuse_comparison(where, "has no strategies");

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/shallow_json.h"
+#include "jobs/record_schema.h"
 #include "jobs/run_folder.h"
 
 namespace tutti {
@@ -123,11 +124,7 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
   if (!before.is_object() || !before.contains("job") || !before["job"].is_string())
     throw DataError(
         fmt::format("{}: is damaged; choose another --out, or remove the folder", plan));
-  if (before.value("schema", json()) != kSchema)
-    throw DataError(
-        fmt::format("{}: has schema {}, this program reads schema {}; go on with the "
-                    "version that made it, or choose another --out",
-                    plan, before.value("schema", json()).dump(), kSchema));
+  require_schema(before, {1, kSchema}, plan, "choose another --out");
   if (!same_job(before["job"], settings.job))
     throw ConfigError("--out",
                       fmt::format("{}: holds another comparison; choose another folder, or "

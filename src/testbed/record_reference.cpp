@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "testbed/bundle_file.h"
+#include "testbed/claims.h"
 #include "testbed/survey.h"
+#include "testbed/verify.h"
 
 namespace tutti {
 
@@ -19,12 +22,17 @@ std::vector<DescribedFile> described_files() {
       file("compare.json", "What `tutti compare` makes of its runs, and prints with `--json`.",
            Comparison{}),
       file("survey.json", "What `tutti survey` makes of its comparisons, and prints with `--json`.",
-           Survey{})};
+           Survey{}),
+      file("manifest.json", "What the bundles of `tutti compare --bundle` consist of.",
+           BundleManifest{}),
+      file("claims.json", "What a bundle claims, for `tutti verify` to confirm.", Claims{}),
+      file("verification", "What `tutti verify` prints with `--json`.", Verification{})};
 }
 
 std::string record_reference() {
   std::string text =
-      "# Record reference\n\nEvery key of the files that runs, comparisons and surveys leave. "
+      "# Record reference\n\nEvery key of the files that runs, comparisons, surveys and bundles "
+      "leave. "
       "Written by `tutti list records`; a test keeps it current.\nA value that is not known is "
       "null, or absent where the type says so. docs/definitions.md and docs/compare.md define the "
       "figures.\n";

@@ -1,5 +1,5 @@
-// Documents every key of the files that runs, comparisons and surveys leave behind, from the
-// descriptions that they are written and read by.
+// Documents every key of the files that runs, comparisons, surveys and bundles leave behind, from
+// the descriptions that they are written and read by.
 #pragma once
 
 #include <string>

@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing_support;
 
-const Arguments kCommands = {"train",  "compare", "check",  "join",   "predict", "show",
-                             "report", "list",    "doctor", "advise", "survey",  "bench"};
+const Arguments kCommands = {"train", "compare", "check",  "join",   "predict", "show",  "report",
+                             "list",  "doctor",  "advise", "survey", "bench",   "verify"};
 
 Arguments words_of(const std::string& line) {
   std::istringstream stream(line);

@@ -38,7 +38,7 @@ TEST(ComparisonCheck, AcceptsWhatIsOneAndWhatLacksOptionalParts) {
 }
 
 TEST(ComparisonCheck, NamesPlaceAndRemedy) {
-  expect_refused("/schema", 2, {"schema 2", "reads 1", "compare anew"});
+  expect_refused("/schema", 2, {"schema 2", "reads schema 1", "compare anew"});
   expect_refused("/kind", "survey", {"is not a comparison", "tutti compare"});
   expect_refused("/strategies", json::array(), {"has no strategies", "tutti compare"});
   expect_refused("/strategies/0/name", 3, {"strategies[0].name is number, not a text"});
