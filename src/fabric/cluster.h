@@ -24,9 +24,9 @@ constexpr auto words(Slowness) {
 // One source of slowness. Which fields count depends on `kind`.
 struct StragglerConfig {
   StragglerKind kind = StragglerKind::kConstant;
-  int64_t node = -1;         // -1: every worker
-  double factor = 2;         // how many times slower
-  double probability = 0.1;  // random: share of the steps that are slow
+  int64_t node = -1;                         // -1: every worker
+  double factor = 2;                         // how many times slower
+  double probability = 0.1;                  // random: share of the steps that are slow
   Slowness distribution = Slowness::kFixed;  // random
   double at_s = 0;                           // pause, wave: when it begins
   double duration_s = 1;  // pause: how long; drift: until the factor is reached; wave: period
@@ -49,6 +49,12 @@ inline constexpr double kReferenceFlops = 20e9;
 
 enum class FabricKind { kProcess, kVirtual };
 constexpr auto words(FabricKind) { return WordList<2>{"process", "virtual"}; }
+
+// Who decides how messages that are under way at once share the links of a virtual cluster.
+enum class NetworkSolver { kSimgrid, kIncremental, kSimgridFull };
+constexpr auto words(NetworkSolver) {
+  return WordList<3>{"simgrid", "incremental", "simgrid_full"};
+}
 
 struct ClusterConfig {
   FabricKind fabric = FabricKind::kProcess;
@@ -80,6 +86,7 @@ struct ClusterConfig {
   double latency_s = 50e-6;        // of a host's link, one way
   double rack_bandwidth = 1.25e9;  // of a rack's uplink
   double rack_latency_s = 50e-6;
+  NetworkSolver network_solver = NetworkSolver::kSimgrid;
   double detect_s = 1;  // a peer behind a dead link is lost after this long
   double idle_watts = 50;
   double busy_watts = 100;
@@ -106,8 +113,8 @@ void yield_machines(ClusterConfig& config, int64_t workers);
 // What a node has of `speed` and of `memory`. Nodes besides the workers have all of it.
 double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
-int64_t most_threads(const ClusterConfig& config);            // of any worker
-double speed_of(const ClusterConfig& config, int64_t node);   // flops per second, all its threads
+int64_t most_threads(const ClusterConfig& config);           // of any worker
+double speed_of(const ClusterConfig& config, int64_t node);  // flops per second, all its threads
 // Returns the seconds that beginning so many passes over a batch and calling so many layers takes.
 // A core that is half as fast takes twice as long. More threads do not help.
 double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
