@@ -93,7 +93,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"ps", bench_ps, {"dense", "lenet", "sparse"}, 0, 0},
       {"overhead", bench_overhead, {}, 0, 0},
       {"cost_noise", bench_cost_noise, {}, 0, 0},
-      {"virtual", bench_virtual, {}, 0, 0},
+      {"virtual", bench_virtual, {"cases", "growth"}, 0, 0},
       {"network", bench_network, {}, 2, 64},
       {"federated", bench_federated, {}, 0, 0},
       {"startup", bench_startup, {}, 0, 0}};

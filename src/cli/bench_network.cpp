@@ -11,15 +11,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
-#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "cli/bench.h"
+#include "cli/network_study.h"
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
 #include "core/error.h"
@@ -36,7 +34,6 @@ using nlohmann::json;
 using process::NamespacedNetwork;
 
 const std::vector<std::string> kTopologies = {"ring", "butterfly", "tree", "all_to_all"};
-constexpr double kMatters = 0.1;  // a measured difference above this must be predicted
 constexpr int kPings = 50;
 constexpr std::string_view kUnshaped = "ring";  // what is run where nothing holds nodes back
 // Short cases are what this machine's other work disturbs most, and cheap to repeat: every case
@@ -44,16 +41,6 @@ constexpr std::string_view kUnshaped = "ring";  // what is run where nothing hol
 constexpr double kRound_s = 0.5;
 constexpr int kMostTimes = 51;
 constexpr int kMostRounds = 5;
-
-struct NetworkCase {
-  std::string topology;
-  size_t bytes = 0;
-  int repetitions = 1;
-  double predicted_s = 0;
-  double traffic_bytes = 0;  // of all nodes together
-  double measured_s = 0;
-  std::string left_out;  // why
-};
 
 struct Grid {
   std::vector<int> nodes;
@@ -213,9 +200,12 @@ std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
   return json::parse(text);
 }
 
-void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, double link_latency_s,
-             const std::atomic<bool>& stop) {
+// Returns the simulated time of each case.
+std::vector<double> predict(const std::vector<NetworkCase>& cases, int nodes, double bits_per_s,
+                            double link_latency_s, NetworkSolver solver,
+                            const std::atomic<bool>& stop) {
   ClusterConfig cluster;
+  cluster.network_solver = solver;
   cluster.fabric = FabricKind::kVirtual;
   cluster.workers = nodes;
   cluster.bandwidth = bits_per_s / 8;
@@ -228,7 +218,22 @@ void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, doub
       make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
   const auto results =
       results_of(fabric->run([&](Node& node) { return time_cases(node, once); }, stop), stop);
-  for (size_t i = 0; i < cases.size(); ++i) cases[i].predicted_s = slowest_s(results, i);
+  std::vector<double> times_s;
+  for (size_t i = 0; i < cases.size(); ++i) times_s.push_back(slowest_s(results, i));
+  return times_s;
+}
+
+void predict(std::vector<NetworkCase>& cases, int nodes, double bits_per_s, double link_latency_s,
+             const std::atomic<bool>& stop) {
+  const auto by = [&](NetworkSolver solver) {
+    return predict(cases, nodes, bits_per_s, link_latency_s, solver, stop);
+  };
+  const std::vector<double> simgrid_s = by(NetworkSolver::kSimgrid);
+  const std::vector<double> incremental_s = by(NetworkSolver::kIncremental);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].predicted_s = simgrid_s[i];
+    cases[i].incremental_s = incremental_s[i];
+  }
 }
 
 std::vector<NetworkCase> make_cases(const Grid& grid, int nodes) {
@@ -271,43 +276,8 @@ void plan(std::vector<NetworkCase>& cases, double unshaped, int rounds) {
   }
 }
 
-// Pairs of topologies whose measured times differ enough to matter, and those among them that the
-// prediction puts in the wrong order.
-struct Order {
-  int pairs = 0;
-  json wrong = json::array();
-  int right() const { return pairs - static_cast<int>(wrong.size()); }
-};
-void add_order(Order& order, const std::vector<NetworkCase>& cases, int nodes, double bits_per_s) {
-  for (const NetworkCase& a : cases)
-    for (const NetworkCase& b : cases) {
-      if (a.bytes != b.bytes || a.measured_s * (1 + kMatters) >= b.measured_s) continue;
-      ++order.pairs;
-      if (a.predicted_s < b.predicted_s) continue;
-      order.wrong.push_back({{"nodes", nodes},
-                             {"bits_per_s", bits_per_s},
-                             {"bytes", a.bytes},
-                             {"faster", a.topology},
-                             {"slower", b.topology}});
-    }
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%F", std::gmtime(&now));
-  return text.data();
-}
-
-// All that was measured, and how far the predictions were off.
-struct Study {
-  json cases = json::array(), left_out = json::array();
-  std::vector<double> errors;
-  Order order;
-};
-
 // Every case that `all` keeps, measured between hosts whose links carry `bits_per_s`.
-void study_cases(Study& study, const NamespacedNetwork& network,
+void study_cases(NetworkStudy& study, const NamespacedNetwork& network,
                  const std::vector<NetworkCase>& all, int nodes, double bits_per_s,
                  double one_way_s, const BenchOptions& options, const std::atomic<bool>& stop) {
   std::vector<NetworkCase> kept;
@@ -315,55 +285,18 @@ void study_cases(Study& study, const NamespacedNetwork& network,
     if (c.left_out.empty())
       kept.push_back(c);
     else
-      study.left_out.push_back({{"nodes", nodes},
-                                {"bits_per_s", bits_per_s},
-                                {"bytes", c.bytes},
-                                {"topology", c.topology},
-                                {"why", c.left_out}});
+      study.add_left_out(c, nodes, bits_per_s);
   }
   const auto results = run_on_hosts(network, nodes, kept, stop);
   for (size_t i = 0; i < kept.size(); ++i) {
     NetworkCase& c = kept[i];
     c.measured_s = slowest_s(results, i);
-    const double error = c.predicted_s / c.measured_s - 1;
-    study.errors.push_back(std::abs(error));
-    study.cases.push_back({{"nodes", nodes},
-                           {"bits_per_s", bits_per_s},
-                           {"bytes", c.bytes},
-                           {"topology", c.topology},
-                           {"repetitions", c.repetitions},
-                           {"measured_s", c.measured_s},
-                           {"predicted_s", c.predicted_s},
-                           {"one_way_s", one_way_s},
-                           {"error", error}});
     if (!options.json)
       fmt::print("{:>5} {:>10.0f} {:>6} {:<11} {:>12.1f} {:>12.1f} {:>6.1f}%\n", nodes,
                  bits_per_s / 1e6, c.bytes / 1'000'000, c.topology, c.measured_s * 1e3,
-                 c.predicted_s * 1e3, error * 100);
+                 c.predicted_s * 1e3, (c.predicted_s / c.measured_s - 1) * 100);
   }
-  add_order(study.order, kept, nodes, bits_per_s);
-}
-
-json summarise(const Study& study, const BenchOptions& options) {
-  const std::vector<double>& errors = study.errors;
-  const double mean = errors.empty() ? 0
-                                     : std::accumulate(errors.begin(), errors.end(), 0.0) /
-                                           static_cast<double>(errors.size());
-  const double worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
-  if (!options.json)
-    fmt::print(
-        "\n{} cases: mean absolute error {:.1f} %, worst {:.1f} %; order right in {} of {} "
-        "pairs that differ by more than 10 %; {} cases left out\n",
-        errors.size(), mean * 100, worst * 100, study.order.right(), study.order.pairs,
-        study.left_out.size());
-  return {{"date", today()},
-          {"mean_absolute_error", mean},
-          {"worst_error", worst},
-          {"pairs", study.order.pairs},
-          {"pairs_in_order", study.order.right()},
-          {"out_of_order", study.order.wrong},
-          {"cases", study.cases},
-          {"left_out", study.left_out}};
+  study.add_measured(kept, nodes, bits_per_s, one_way_s);
 }
 
 }  // namespace
@@ -374,7 +307,7 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
   const Grid grid{options.processes.empty() ? std::vector<int>{2, 4, 8} : options.processes,
                   {100e6, 1e9},
                   {1, 4, 32}};
-  Study study;
+  NetworkStudy study;
   if (!options.json)
     fmt::print("\n{:>5} {:>10} {:>6} {:<11} {:>12} {:>12} {:>7}\n", "nodes", "Mbit/s", "MB",
                "topology", "measured ms", "predicted", "error");
@@ -391,7 +324,7 @@ json bench_network(const BenchOptions& options, const std::atomic<bool>& stop) {
       study_cases(study, network, all, nodes, bits_per_s, one_way_s, options, stop);
     }
   }
-  return summarise(study, options);
+  return study.summary(options.json);
 }
 
 }  // namespace tutti

@@ -19,4 +19,11 @@ constexpr Range part_of(size_t total, size_t parts, size_t index) {
           total / parts * (index + 1) + (index + 1 < total % parts ? index + 1 : total % parts)};
 }
 
+// Which of these parts a position below `total` is in.
+constexpr size_t part_with(size_t total, size_t parts, size_t position) {
+  const size_t larger = total % parts * (total / parts + 1);  // together
+  return position < larger ? position / (total / parts + 1)
+                           : total % parts + (position - larger) / (total / parts);
+}
+
 }  // namespace tutti

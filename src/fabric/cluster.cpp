@@ -134,6 +134,11 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.quantity("latency", c.latency_s, Unit::kSeconds, "of a host's link, one way");
   v.quantity("rack_bandwidth", c.rack_bandwidth, Unit::kBytesPerSecond, "of a rack's uplink");
   v.quantity("rack_latency", c.rack_latency_s, Unit::kSeconds, "of a rack's uplink, one way");
+  choice(v, "network_solver", c.network_solver,
+         "who shares the links among messages that are under way at once: SimGrid; a solver of our "
+         "own that looks again only at links whose messages change, for hundreds of nodes; or "
+         "SimGrid solving all links at every event, which is slow, to check the others "
+         "(docs/fabrics.md)");
   v.quantity("detect", c.detect_s, Unit::kSeconds, "a peer behind a dead link is lost after this");
   v.quantity("idle_power", c.idle_watts, Unit::kWatts, "of an idle host");
   v.quantity("busy_power", c.busy_watts, Unit::kWatts, "of a host with all its cores busy");
@@ -300,13 +305,9 @@ int64_t host_of(const ClusterConfig& c, int64_t node) {
 
 int64_t rack_of(const ClusterConfig& c, int64_t node) {
   if (node >= c.workers && !c.colocated) return (node - c.workers) % c.racks;
-  const auto host = static_cast<size_t>(host_of(c, node));
-  for (int64_t rack = 0; rack < c.racks; ++rack) {
-    const Range range = part_of(static_cast<size_t>(worker_hosts(c)), static_cast<size_t>(c.racks),
-                                static_cast<size_t>(rack));
-    if (host >= range.begin && host < range.end) return rack;
-  }
-  return 0;
+  return static_cast<int64_t>(part_with(static_cast<size_t>(worker_hosts(c)),
+                                        static_cast<size_t>(c.racks),
+                                        static_cast<size_t>(host_of(c, node))));
 }
 
 }  // namespace tutti

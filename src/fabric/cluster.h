@@ -61,6 +61,12 @@ inline constexpr double kReferenceFlops = 20e9;
 enum class FabricKind { kProcess, kVirtual };
 constexpr auto words(FabricKind) { return WordList<2>{"process", "virtual"}; }
 
+// Who decides how messages that are under way at once share the links of a virtual cluster.
+enum class NetworkSolver { kSimgrid, kIncremental, kSimgridFull };
+constexpr auto words(NetworkSolver) {
+  return WordList<3>{"simgrid", "incremental", "simgrid_full"};
+}
+
 struct ClusterConfig {
   FabricKind fabric = FabricKind::kProcess;
   int64_t workers = 2;
@@ -91,6 +97,7 @@ struct ClusterConfig {
   double latency_s = 50e-6;        // of a host's link, one way
   double rack_bandwidth = 1.25e9;  // of a rack's uplink
   double rack_latency_s = 50e-6;
+  NetworkSolver network_solver = NetworkSolver::kSimgrid;
   double detect_s = 1;  // a peer behind a dead link is lost after this long
   double idle_watts = 50;
   double busy_watts = 100;

@@ -16,6 +16,8 @@ TEST(Range, PartsCoverTheWholeInOrderAndDifferByAtMostOne) {
         ASSERT_EQ(part.begin, end) << total << " in " << parts << " part " << i;
         ASSERT_LE(part.begin, part.end);
         EXPECT_EQ(part.empty(), part.size() == 0);
+        for (size_t at = part.begin; at < part.end; ++at)
+          ASSERT_EQ(part_with(total, parts, at), i) << total << " in " << parts << " at " << at;
         end = part.end;
         least = std::min(least, part.size());
         most = std::max(most, part.size());

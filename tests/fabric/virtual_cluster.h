@@ -18,6 +18,11 @@ namespace tutti {
 inline constexpr double kTcpShare = 0.957;  // of the bandwidth; see platform.cpp
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
+// A program may take the same tests with another solver.
+#ifndef TUTTI_TEST_SOLVER
+#define TUTTI_TEST_SOLVER kSimgrid
+#endif
+
 inline ClusterConfig virtual_cluster(int64_t workers) {
   ClusterConfig config;
   config.fabric = FabricKind::kVirtual;
@@ -26,6 +31,7 @@ inline ClusterConfig virtual_cluster(int64_t workers) {
   config.latency_s = 1e-3;
   config.speed_flops = 1e9;
   config.memory_bandwidth = 1e10;
+  config.network_solver = NetworkSolver::TUTTI_TEST_SOLVER;
   return config;
 }
 

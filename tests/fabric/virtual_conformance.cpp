@@ -1,5 +1,6 @@
 // The virtual fabric takes the conformance suite: all nodes on one host, where they talk through
-// memory and share windows, or (TUTTI_TEST_ONE_HOST=0) each on its own, over the network.
+// memory and share windows, or (TUTTI_TEST_ONE_HOST=0) each on its own, over the
+// network, whose links SimGrid shares or (TUTTI_TEST_SOLVER) the solver of our own.
 #include "fabric/virtual/virtual_fabric.h"
 #include "tests/fabric/conformance.h"
 
@@ -12,6 +13,7 @@ const FabricUnderTest& fabric_under_test() {
         config.fabric = FabricKind::kVirtual;
         config.workers = nodes;
         config.nodes_per_host = TUTTI_TEST_ONE_HOST ? nodes : 1;
+        config.network_solver = NetworkSolver::TUTTI_TEST_SOLVER;
         config.timeout_s = options.timeout_s;
         auto roles = options.roles;
         if (roles.empty()) roles.assign(static_cast<size_t>(nodes), "worker");

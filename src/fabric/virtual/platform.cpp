@@ -7,18 +7,12 @@
 #include <simgrid/s4u.hpp>
 #include <string>
 
+#include "fabric/virtual/wires.h"
+
 namespace tutti::simulation {
 namespace {
 
 namespace s4u = simgrid::s4u;
-
-// What TCP over Ethernet leaves of the wire. How close the model comes with it, latency as given
-// and no cross-traffic is in docs/validation.md; SimGrid's own default multiplies latency by 13
-// instead.
-constexpr double kBandwidthFactor = 0.957;
-
-// Through memory, between nodes of one host: a copy, and the time to notice it.
-constexpr double kLoopbackLatency_s = 500e-9;
 
 // How long a computation takes is decided by the clock of each node. All hosts run at one nominal
 // speed, so that work is a number of seconds.
@@ -53,27 +47,30 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
   host->set_property("wattage_per_state", fmt::format("{}:{}:{}", idle, idle, busy));
   host->set_property("wattage_off", "0");
   host->seal();
+  return host;
+}
 
+void wire_host(s4u::NetZone* zone, const ClusterConfig& config, const s4u::Host* host) {
   // Split duplex: sending does not slow down receiving.
-  const s4u::Link* link = zone->create_split_duplex_link("link-" + name, config.bandwidth)
-                              ->set_latency(config.latency_s)
-                              ->seal();
+  const s4u::Link* link =
+      zone->create_split_duplex_link("link-" + host->get_name(), config.bandwidth)
+          ->set_latency(config.latency_s)
+          ->seal();
   zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr,
                   {{link, s4u::LinkInRoute::Direction::UP}}, true);
   // Memory bandwidth is per core, so flows do not share it; it does not suffer from TCP.
   const s4u::Link* loopback =
-      zone->create_link("loopback-" + name, config.memory_bandwidth / kBandwidthFactor)
+      zone->create_link("loopback-" + host->get_name(), config.memory_bandwidth / kBandwidthFactor)
           ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
           ->set_latency(kLoopbackLatency_s)
           ->seal();
   zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr,
                   {s4u::LinkInRoute(loopback)}, false);
-  return host;
 }
 
 }  // namespace
 
-void start_simulator() {
+void start_simulator(NetworkSolver solver) {
   std::vector<std::string> arguments {
     "tutti", "--log=root.thres:critical", "--cfg=network/model:LV08",
         "--cfg=network/latency-factor:1",
@@ -88,6 +85,7 @@ void start_simulator() {
         "--cfg=contexts/factory:raw",
 #endif
   };
+  if (solver == NetworkSolver::kSimgridFull) arguments.emplace_back("--cfg=network/optim:Full");
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -102,7 +100,8 @@ void start_simulator() {
 Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
   s4u::NetZone* root = s4u::create_star_zone("cluster");
   std::vector<Segment> racks;
-  if (config.racks > 1)
+  const bool wired = config.network_solver != NetworkSolver::kIncremental;
+  if (wired && config.racks > 1)
     for (int64_t rack = 0; rack < config.racks; ++rack)
       racks.push_back(make_rack(root, config, rack));
 
@@ -119,9 +118,10 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
     s4u::NetZone* zone =
         racks.empty() ? root : racks[static_cast<size_t>(rack_of_host_[host])].zone;
     hosts_.push_back(make_host(zone, config, host, cores[host]));
+    if (wired) wire_host(zone, config, hosts_.back());
   }
   link_seconds_.resize(hosts_.size());
-  uplink_seconds_.resize(racks.size());
+  if (config.racks > 1) uplink_seconds_.resize(static_cast<size_t>(config.racks));
   for (const Segment& rack : racks) rack.zone->seal();
   root->seal();
 }

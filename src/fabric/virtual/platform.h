@@ -12,7 +12,7 @@
 namespace tutti::simulation {
 
 // Makes the simulator's engine, of which a process has one.
-void start_simulator();
+void start_simulator(NetworkSolver solver);
 
 class Platform {
  public:

@@ -1,22 +1,17 @@
 // Bytes on the wires: transfers between nodes whose duration the network model decides.
 //
-// No actor waits for a transfer. The simulator's signal of a finished flow is recorded, and the
-// world is told to look; that is what lets hundreds of thousands of messages simulate in seconds.
-//
 // A cut (dead link or partition) stops the transfers that cross it. They keep what has been carried
 // already, as TCP would, and go on when it heals.
 #pragma once
 
-#include <simgrid/forward.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <unordered_map>
+#include <memory>
 #include <vector>
 
 #include "fabric/tag.h"
-#include "fabric/virtual/platform.h"
+#include "fabric/virtual/flows.h"
 
 namespace tutti::simulation {
 
@@ -26,8 +21,7 @@ class Transfers {
   using Separates = std::function<bool(Rank, Rank)>;
 
   // `changed` is called when there is something to start or to collect, from any context.
-  Transfers(const Platform& platform, std::function<void()> changed);
-  ~Transfers();
+  Transfers(std::unique_ptr<Flows> flows, Changed changed);
 
   // `id` is the caller's, unused until now or since it was collected.
   void start(uint64_t id, Rank from, Rank to, size_t bytes);
@@ -46,23 +40,14 @@ class Transfers {
   struct Transfer {
     Rank from;
     Rank to;
-    double bytes;                // left to carry
-    simgrid::s4u::CommPtr flow;  // null while it waits to start or for a cut to heal
+    double bytes;          // left to carry
+    bool flowing = false;  // or it has ended; else it waits to start or for a cut to heal
   };
-  void begin(uint64_t id, Transfer& transfer);
-  double stop(Transfer& transfer);  // returns the bytes left
-  void flow_ended(const void* activity);
-  void retire(simgrid::s4u::CommPtr flow);
 
-  const Platform& platform_;
-  std::function<void()> changed_;
+  std::unique_ptr<Flows> flows_;
+  Changed changed_;
   std::map<uint64_t, Transfer> transfers_;
   std::vector<uint64_t> to_start_;
-  std::vector<uint64_t> finished_;
-  std::unordered_map<const void*, uint64_t> by_activity_;
-  std::vector<simgrid::s4u::CommPtr> to_stop_;
-  std::vector<simgrid::s4u::CommPtr> retired_;
-  double retired_at_ = 0;
   std::map<uint64_t, Separates> cuts_;
   uint64_t next_cut_ = 1;
 };

@@ -140,7 +140,7 @@ class VirtualFabric final : public Fabric {
   std::string simulate(const Body& body, const std::function<bool()>& stopped) const {
     {
       const KeepSignalHandlers keep;
-      simulation::start_simulator();
+      simulation::start_simulator(config_.network_solver);
     }
     // Never destroyed: the process ends now, and killed actors may still refer to it.
     auto* world = new World(config_, roles_, seed_, body, stopped);

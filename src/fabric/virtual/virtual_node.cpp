@@ -58,7 +58,7 @@ Handle VirtualEndpoint::send(Rank to, Tag tag, std::span<const std::byte> data) 
   if (!self.members.alive(to)) return {this, world_.mail().fail_send(rank_, to, tag)};
   ++self.traffic.messages_sent;
   self.traffic.bytes_sent += data.size();
-  self.bytes_by_peer[static_cast<size_t>(to)] += data.size();
+  self.bytes_by_peer[to] += data.size();
   if (!self.ended_part) world_.platform().carry(rank_, to, data.size());
   return {this, world_.mail().send(rank_, to, tag, data)};
 }

@@ -28,7 +28,10 @@ class VirtualEndpoint final : public Endpoint {
   size_t block_bytes(Rank /*peer*/) const override { return 0; }  // it has no caches
   Traffic traffic() const override { return world_.participant(rank_).traffic; }
   std::vector<uint64_t> bytes_by_peer() const override {
-    return world_.participant(rank_).bytes_by_peer;
+    std::vector<uint64_t> bytes(static_cast<size_t>(world_.size()));
+    for (const auto& [peer, sent] : world_.participant(rank_).bytes_by_peer)
+      bytes[static_cast<size_t>(peer)] = sent;
+    return bytes;
   }
 
  private:

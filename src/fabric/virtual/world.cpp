@@ -23,6 +23,13 @@ struct Sleeping : Waiting {
   std::string describe() const override { return "nobody (it sleeps)"; }
 };
 
+std::unique_ptr<Flows> make_flows(const ClusterConfig& config, int nodes, const Platform& platform,
+                                  Agenda& agenda, const Changed& changed) {
+  if (config.network_solver == NetworkSolver::kIncremental)
+    return make_solved_flows(config, nodes, agenda, changed);
+  return make_simgrid_flows(platform, changed);
+}
+
 // Enough to see the cycle; a thousand nodes in one message are of no use to anybody.
 constexpr int kDescribedNodes = 64;
 
@@ -35,7 +42,8 @@ World::World(const ClusterConfig& config, std::vector<std::string> roles, uint64
       body_(body),
       stop_(std::move(stop)),
       platform_(config, size()),
-      transfers_(platform_, [this] { change(); }),
+      transfers_(make_flows(config_, size(), platform_, agenda_, [this] { change(); }),
+                 [this] { change(); }),
       mail_(size(), config.cost_only, transfers_, [this](Rank rank) { wake(rank); }),
       windows_(size()),
       stragglers_(config.stragglers, static_cast<Rank>(config.workers), seed),
@@ -62,7 +70,7 @@ void World::start(Rank rank) {
   node.ended_part = false;
   node.waiting = nullptr;
   node.traffic = {};
-  node.bytes_by_peer.assign(roles_.size(), 0);
+  node.bytes_by_peer.clear();
   node.started_s = now();
   node.busy_s = 0;
   node.wakeup = simgrid::s4u::Semaphore::create(0);

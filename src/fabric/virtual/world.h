@@ -10,6 +10,7 @@
 #include <simgrid/forward.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ struct Participant {
   const Waiting* waiting = nullptr;
   Members members;
   Traffic traffic;
-  std::vector<uint64_t> bytes_by_peer;
+  std::map<Rank, uint64_t> bytes_by_peer;  // those that it has sent to: few of thousands
   double started_s = 0;
   double busy_s = 0;
   double polled_s = 0;

@@ -1,0 +1,14 @@
+// What is so on the wires whoever decides how flows share them.
+#pragma once
+
+namespace tutti::simulation {
+
+// What TCP over Ethernet leaves of the wire. How close the model comes with it, latency as given
+// and no cross-traffic is in docs/validation.md; SimGrid's own default multiplies latency by 13
+// instead.
+inline constexpr double kBandwidthFactor = 0.957;
+
+// Through memory, between nodes of one host: a copy, and the time to notice it.
+inline constexpr double kLoopbackLatency_s = 500e-9;
+
+}  // namespace tutti::simulation
