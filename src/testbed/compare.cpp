@@ -75,8 +75,8 @@ class ComparisonRun {
     end_runs();
     for (size_t i = 0; i < plan_.size(); ++i)
       if (!results_[i])
-        results_[i] =
-            missing_run(folder_.run(plan_[i].name), plan_[i].job, "interrupted", "the time was up");
+        results_[i] = missing_run(folder_.run(plan_[i].name), plan_[i].job, RunStatus::kInterrupted,
+                                  "the time was up");
     return taken();
   }
 
