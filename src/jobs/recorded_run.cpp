@@ -62,6 +62,8 @@ void visit_totals(RecordVisitor& v, RecordedRun& r) {
           "Checksum of the parameters at the end; empty: none are kept", kMayMiss);
 }
 
+constexpr const char* kSquaredError = "mse";  // the one metric of which less is better
+
 // Adds what schema 2 has and schema 1 had not: of a record of schema 1 it is not known.
 void complete_schema_1(nlohmann::json& record) {
   const nlohmann::json unknown = {{"age_s", {{"mean", nullptr}, {"max", nullptr}}},
@@ -78,7 +80,7 @@ void complete_schema_1(nlohmann::json& record) {
       if (node.is_object()) node["role"] = "worker";
   if (record.contains("quality") && record["quality"].is_object())
     record["quality"]["higher_is_better"] =
-        record["quality"].value("metric", nlohmann::json()) != "mse";
+        record["quality"].value("metric", nlohmann::json()) != nlohmann::json(kSquaredError);
 }
 
 }  // namespace

@@ -17,4 +17,11 @@ inline bool ended_well(std::string_view status) {
   return value_of(status, RunStatus::kFailed) == RunStatus::kDone;
 }
 
+// Whether a run came to an end of its own. One that was stopped or crashed says nothing of what it
+// would have come to.
+inline bool came_to_an_end(std::string_view status) {
+  const RunStatus known = value_of(status, RunStatus::kFailed);
+  return known != RunStatus::kInterrupted && known != RunStatus::kFailed;
+}
+
 }  // namespace tutti

@@ -12,6 +12,7 @@
 #include "jobs/record_schema.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/run_status.h"
 #include "testbed/variants.h"
 
 namespace tutti {
@@ -96,7 +97,7 @@ void require_agreement(const Bundle& bundle, const Members& members, const std::
 void require_runs(const Comparison& comparison) {
   for (const ComparedStrategy& row : comparison.strategies)
     for (size_t i = 0; i < row.statuses.size(); ++i)
-      if (row.statuses[i] == "failed" || row.statuses[i] == "interrupted")
+      if (!came_to_an_end(row.statuses[i]))
         throw DataError(
             fmt::format("--bundle: {} {}: {}; the same command tries it again, or "
                         "leave it out by --strategies",

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/described_json.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -43,7 +44,7 @@ using SeedPairs = std::vector<std::pair<size_t, size_t>>;
 // A run that was ended from outside or crashed says nothing about the claim.
 bool says_something(const ComparedStrategy& row, size_t i) {
   const std::string status = i < row.statuses.size() ? row.statuses[i] : row.status;
-  return status != "interrupted" && status != "failed";
+  return came_to_an_end(status);
 }
 
 SeedPairs seeds_in_both(const Claim& claim, const ComparedStrategy& here) {
@@ -170,8 +171,8 @@ class Check {
     const double here = ahead(here_first, here_second), there = ahead(there_first, there_second);
     decide(here > 0);
     result_.difference = std::abs(here - there) / 100;
-    result_.finding = fmt::format("{} {:.1f} % of its time here, {:.1f} % there",
-                                  here > 0 ? "ahead by" : "behind by", std::abs(here), there);
+    result_.finding = fmt::format("{} by {:.1f} % here, ahead by {:.1f} % there",
+                                  here > 0 ? "ahead" : "behind", std::abs(here), there);
   }
 
   // How many seeds ended otherwise, or reached the target otherwise.
@@ -189,8 +190,8 @@ class Check {
     decide(static_cast<double>(others) <= tolerance_.absolute);
     result_.difference = static_cast<double>(others) / static_cast<double>(seeds_.size());
     result_.finding =
-        fmt::format("{} of {} seeds that were run end as there, and {} the target as there",
-                    seeds_.size() - others, seeds_.size(), "reach or miss");
+        fmt::format("{} of {} seeds that were run end, and reach or miss the target, as there",
+                    seeds_.size() - others, seeds_.size());
   }
 
   void curve() {

@@ -11,6 +11,7 @@
 #include "core/printable.h"
 #include "core/temporary_folder.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_status.h"
 #include "testbed/compare.h"
 #include "testbed/foreign_job.h"
 
@@ -202,7 +203,7 @@ void note_failures(Verification& result, const Comparison& there, const Comparis
       result.failed.push_back(fmt::format("{}: {}", refusal.name, refusal.reason));
   for (const ComparedStrategy& row : here.strategies)
     for (size_t i = 0; i < row.statuses.size(); ++i)
-      if (row.statuses[i] == "failed")
+      if (value_of(row.statuses[i], RunStatus::kDone) == RunStatus::kFailed)
         result.failed.push_back(fmt::format("{}: {}", run_name(row.name, row.seeds[i]), row.error));
 }
 
