@@ -26,6 +26,7 @@ std::string output_of(const Words& command, const std::atomic<bool>& stop);
 struct CommandOutput {
   std::string text;
   double peak_bytes = 0;  // of the largest of its processes
+  double cpu_s = 0;       // of all of them together
 };
 CommandOutput measured_output_of(const Words& command, const std::atomic<bool>& stop);
 

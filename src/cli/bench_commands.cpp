@@ -77,6 +77,12 @@ class RunningCommand {
   bool gone() { return ended_ || (ready(end_) && reaped(WNOHANG)); }
   std::string text() const { return status_ == 0 ? text_ : ""; }
   double peak_bytes() const { return static_cast<double>(usage_.ru_maxrss) * 1024; }
+  double cpu_s() const {
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage_.ru_utime) + seconds(usage_.ru_stime);
+  }
 
  private:
   static bool ready(int fd) {
@@ -127,7 +133,7 @@ std::vector<CommandOutput> run_at_once(const std::vector<Words>& commands,
   for (RunningCommand& command : running) {  // the others' pipes are read in turn: they say little
     while (!command.read_some()) leave_if_stopped(stop);
     while (!command.gone()) leave_if_stopped(stop);
-    outputs.push_back({command.text(), command.peak_bytes()});
+    outputs.push_back({command.text(), command.peak_bytes(), command.cpu_s()});
   }
   leave_if_stopped(stop);  // it may have heard of it before this program did
   return outputs;

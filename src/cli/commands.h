@@ -87,7 +87,7 @@ struct BenchOptions : CommonOptions {
   std::string what;  // allreduce | train | deterministic | ps | virtual | network | federated | ...
   std::vector<int> processes;     // allreduce, network; empty: 2 and 4, or 2, 4 and 8 hosts
   int rounds = 5;                 // interleaved repetitions
-  std::vector<std::string> only;  // allreduce, train, ps: these alone; empty: all
+  std::vector<std::string> only;  // of its parts: these alone; empty: all
   std::string out;                // also write the JSON here
 };
 

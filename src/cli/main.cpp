@@ -298,8 +298,8 @@ Command add_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--only", options->only,
-                   "allreduce, train and ps: only these, e.g. direct,openmpi or direct,solos or "
-                   "dense,sparse")
+                   "allreduce, train, ps and virtual: only these, e.g. direct,openmpi or "
+                   "direct,solos or dense,sparse or growth")
       ->delimiter(',');
   command->add_option("--out", options->out, "Also write the JSON to this file");
   add_common(command, *options);
