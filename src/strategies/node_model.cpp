@@ -24,7 +24,8 @@ NodeModel::NodeModel(const Plan& plan, Rank rank, const Making& making)
   const size_t count = holds_rows ? 0 : architecture_.parameter_count;
   parameters_ = Buffer<float>(count);
   if (making.gradients.empty()) gradients_ = Buffer<float>(count);
-  if (!holds_rows) initial_values({0, count}, parameters_.span());
+  if (!holds_rows)
+    arithmetic_.perform([&] { initialise(architecture_, options_.seed, parameters_.span()); });
   made_ = maker_.whole(
       architecture_,
       {parameters_.span(), making.gradients.empty() ? gradients_.span() : making.gradients},
