@@ -62,7 +62,10 @@ struct AdviseCliOptions : CommonOptions {
   int seeds = 0;
   bool quick = false;
   bool declared = false;
-  std::string out;  // where to write the recommended job
+  std::string write;   // where to write the recommended job
+  std::string budget;  // with a unit
+  bool complete = false;
+  bool no_cache = false;
 };
 
 struct ReportOptions : CommonOptions {

@@ -249,16 +249,28 @@ Command add_advise(CLI::App& app) {
       ->delimiter(',');
   command
       ->add_option("--seeds", options->seeds,
-                   "Runs with real gradients of each strategy (default: 3 for those that are "
-                   "equal to one worker, 1 for others)")
+                   "Runs with real gradients of each strategy that can win (default: up to 3)")
       ->check(CLI::Range(1, 100));
   command->add_flag("--quick", options->quick, "Rank only, without what to change");
   command->add_flag("--declared-speed", options->declared,
                     "The cluster's speed is what this model gets there: do not measure here");
-  command->add_option("--out", options->out,
-                      "Write the best choice as a job, with the speed and overheads of the advice");
+  command->add_option("--write,--out", options->write,
+                      "Write the job to run: the best choice on the nodes that it uses");
+  command
+      ->add_option("--budget", options->budget,
+                   "End after this time with the answer so far, e.g. 90s or 10min; Ctrl-C does the "
+                   "same at any time")
+      ->default_str("5min");
+  command->add_flag("--complete", options->complete,
+                    "Learn every strategy, also those that cannot win, on the whole cluster, "
+                    "without a budget");
+  command->add_flag("--no-cache", options->no_cache,
+                    "Learn anew, and keep nothing in ~/.cache/tutti/lessons");
   add_common(command, *options);
-  command->footer("Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g");
+  command->footer(
+      "Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g\n"
+      "Example: tutti advise recipes/fashion-lenet.toml --cluster edge-wan --quick --budget 1min "
+      "--write best.toml");
   return {command, [=] { return run_advise(*options, stop_requested); }, true};
 }
 

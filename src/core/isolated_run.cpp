@@ -143,20 +143,19 @@ class Child {
   std::string reply_;
 };
 
-std::vector<std::string> run_all(const std::string& what, const std::vector<IsolatedWork>& works,
-                                 size_t at_once, const std::function<void(size_t)>& begun,
-                                 const std::atomic<bool>& stop) {
+void run_some(const std::string& what, const WorkQueue& queue, size_t at_once,
+              const std::atomic<bool>& stop) {
   const SharedFlag child_stop;
-  std::vector<std::string> results(works.size());
   std::list<Child> children;
-  for (size_t next = 0; next < works.size() || !children.empty();) {
+  size_t begun = 0;
+  while (queue.goes_on()) {
     if (stop) *child_stop = true;
-    if (next < works.size() && children.size() < at_once) {
-      begun(next);
-      children.emplace_back(next, what, works[next], *child_stop);
-      ++next;
-      continue;
-    }
+    if (children.size() < at_once)
+      if (const std::optional<IsolatedWork> work = queue.next()) {
+        children.emplace_back(begun++, what, *work, *child_stop);
+        continue;
+      }
+    if (children.empty()) return;
     std::vector<pollfd> waiting;
     for (const Child& child : children) waiting.push_back({child.fd(), POLLIN, 0});
     if (poll(waiting.data(), waiting.size(), kStopPoll_ms) <= 0) continue;
@@ -166,12 +165,32 @@ std::vector<std::string> run_all(const std::string& what, const std::vector<Isol
         ++child;
         continue;
       }
-      results[child->index()] = child->result(what);
+      std::string result = child->result(what);
+      const size_t index = child->index();
       child = children.erase(child);
+      queue.ended(index, std::move(result));
     }
   }
+}
+
+std::vector<std::string> run_all(const std::string& what, const std::vector<IsolatedWork>& works,
+                                 size_t at_once, const std::function<void(size_t)>& begun,
+                                 const std::atomic<bool>& stop) {
+  std::vector<std::string> results(works.size());
+  size_t next = 0;
+  const WorkQueue queue{
+      .next = [&]() -> std::optional<IsolatedWork> {
+        if (next == works.size()) return std::nullopt;
+        begun(next);
+        return works[next++];
+      },
+      .ended = [&](size_t i, std::string result) { results[i] = std::move(result); },
+      .goes_on = [] { return true; }};
+  run_some(what, queue, at_once, stop);
   return results;
 }
+
+size_t cores() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 }  // namespace
 
@@ -186,8 +205,11 @@ std::vector<std::string> run_side_by_side(const std::string& what,
                                           const std::vector<IsolatedWork>& works,
                                           const std::function<void(size_t)>& begun,
                                           const std::atomic<bool>& stop) {
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return run_all(what, works, static_cast<size_t>(std::max(1L, cores)), begun, stop);
+  return run_all(what, works, cores(), begun, stop);
+}
+
+void run_queue(const std::string& what, const WorkQueue& queue, const std::atomic<bool>& stop) {
+  run_some(what, queue, cores(), stop);
 }
 
 }  // namespace tutti

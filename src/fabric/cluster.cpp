@@ -279,6 +279,35 @@ void shrink_cluster(ClusterConfig& c, int64_t workers) {
   std::erase_if(c.host_kinds, [](const HostKind& kind) { return kind.hosts.empty(); });
 }
 
+void keep_nodes(ClusterConfig& c, const std::vector<int64_t>& nodes) {
+  TUTTI_CHECK(c.nodes_per_host == 1 && c.racks == 1);
+  const auto keep = [&](auto& values) {
+    if (values.empty()) return;
+    auto kept = values;
+    kept.clear();
+    for (const int64_t node : nodes) kept.push_back(values.at(static_cast<size_t>(node)));
+    values = std::move(kept);
+  };
+  keep(c.speed_factors);
+  keep(c.memory_factors);
+  keep(c.thread_counts);
+  const auto place_of = [&](int64_t node) {  // among those that are kept, or -1
+    const auto found = std::find(nodes.begin(), nodes.end(), node);
+    return found == nodes.end() ? -1 : found - nodes.begin();
+  };
+  std::erase_if(c.stragglers, [&](StragglerConfig& s) {
+    if (s.node < 0) return false;  // every worker
+    s.node = place_of(s.node);
+    return s.node < 0;
+  });
+  for (FaultConfig& fault : c.faults) {
+    for (int64_t& node : fault.nodes) node = place_of(node);
+    std::erase_if(fault.nodes, [](int64_t node) { return node < 0; });
+  }
+  std::erase_if(c.faults, [](const FaultConfig& fault) { return fault.nodes.empty(); });
+  c.workers = std::ssize(nodes);
+}
+
 void yield_machines(ClusterConfig& c, int64_t workers) {
   const std::vector<StragglerConfig> stragglers = c.stragglers;
   const std::vector<FaultConfig> faults = c.faults;

@@ -118,6 +118,10 @@ void validate_cluster(const ClusterConfig& config, int64_t nodes);
 // Leaves the first `workers` nodes of a larger cluster, with what concerns them.
 void shrink_cluster(ClusterConfig& config, int64_t workers);
 
+// Leaves these nodes of a larger cluster, in this order, with what concerns them. Only where each
+// has a machine of its own in one rack is it plain where they are.
+void keep_nodes(ClusterConfig& config, const std::vector<int64_t>& nodes);
+
 // Keeps the first `workers` nodes as workers. The machines of the others go to the nodes that a
 // strategy has besides its workers, so with one node per machine stragglers and faults stay.
 void yield_machines(ClusterConfig& config, int64_t workers);

@@ -1,193 +1,236 @@
-// Advice for people: a table, the reasons, and what to change.
+// Advice for people: a table, the reasons, what to change, and last the answer.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cmath>
 
-#include "core/units.h"
-#include "testbed/advise.h"
+#include "testbed/advice.h"
+#include "testbed/advice_wording.h"
+#include "testbed/what_if_text.h"
 
 namespace tutti {
 namespace {
 
-using nlohmann::json;
-
-std::string seconds(double value) { return human_quantity(value, Unit::kSeconds); }
-std::string rate(double value) {
-  const double bits = value * 8;
-  return bits >= 1e9 ? fmt::format("{:.3g} Gbit/s", bits / 1e9)
-                     : fmt::format("{:.3g} Mbit/s", bits / 1e6);
-}
-
-std::string heading(const json& a) {
-  const json &task = a["task"], &cluster = a["cluster"], &cost = a["model_cost"];
+std::string heading(const Advice& a) {
+  const AdvisedTask& task = a.task;
+  const AdvisedModelCost& cost = a.model_cost;
   return fmt::format(
       "task      {}: {} on {} to {} {}, global batch {}\n"
-      "cluster   {} workers of {:.3g} GFLOP/s on {}, {}\n"
+      "cluster   {} worker{} of {:.3g} GFLOP/s on {}, {}\n"
       "model     {} parameters, {:.3g} MFLOP a sample; {:.3g} GFLOP/s, {:.2f} of the reference "
       "kernel ({})\n",
-      task["name"].get<std::string>(), task["model"].get<std::string>(),
-      task["data"].get<std::string>(), task["metric"].get<std::string>(),
-      task["target"].get<double>(), task["global_batch"].get<int64_t>(),
-      cluster["workers"].get<int64_t>(), cluster["speed"].get<double>() / 1e9,
-      rate(cluster["bandwidth"]), seconds(cluster["latency_s"]), task["parameters"].get<int64_t>(),
-      task["flops_per_sample"].get<double>() / 1e6, cost["flops"].get<double>() / 1e9,
-      cost["efficiency"].get<double>(), cost["obtained"].get<std::string>());
+      task.name, task.model, task.data, task.metric, task.target, task.global_batch,
+      a.cluster.workers, a.cluster.workers == 1 ? "" : "s", a.cluster.speed / 1e9,
+      in_bits(a.cluster.bandwidth), in_seconds(a.cluster.latency_s), task.parameters,
+      task.flops_per_sample / 1e6, cost.flops / 1e9, cost.efficiency, cost.obtained);
 }
 
-std::string passes(const json& cost) {
+std::string passes(const AdvisedModelCost& cost) {
   std::string text =
-      fmt::format("a pass    {} + {} for each of {} layers, forward and backward, + {} a sample",
-                  seconds(cost["step_s"]), seconds(cost["layer_s"]), cost["layers"].get<size_t>(),
-                  seconds(cost["sample_s"]));
-  if (cost["least_sample"])
+      fmt::format("a pass    {} + {} for each of {} layer{}, forward and backward, + {} a sample",
+                  in_seconds(cost.step_s), in_seconds(cost.layer_s), cost.layers,
+                  cost.layers == 1 ? "" : "s", in_seconds(cost.sample_s));
+  if (cost.least_sample)
     text +=
         ", which is too little to measure: the arithmetic at 4 times the speed of the reference "
         "kernel";
-  if (const json& timed = cost["timed"]; !timed.empty())
+  if (!cost.timed.empty())
     text += fmt::format(" (fitted to batches of {} to {}, error {:.0f} %)",
-                        timed.front()["batch"].get<int64_t>(), timed.back()["batch"].get<int64_t>(),
-                        100 * cost["fit_error"].get<double>());
-  return text + fmt::format(
-                    "\nfixed     {:.0f} % of a step on one node, {:.0f} % where the batch is "
-                    "spread over all workers\n",
-                    100 * cost["fixed_share"].get<double>(),
-                    100 * cost["fixed_share_spread"].get<double>());
-}
-
-std::string table(const json& choices) {
-  std::string text =
-      fmt::format("\n{:<3} {:<20} {:>4} {:>16} {:>10} {:>9} {:>9} {:>11} {:>7}\n", "", "strategy",
-                  "n", "time to target", "a step", "energy", "CO2e", "cost", "steps");
-  int place = 0;
-  for (const json& c : choices) {
-    const bool good = c["reached"] && c["fits"];
-    text += fmt::format(
-        "{:<3} {:<20} {:>4} {:>16} {:>10} {:>9} {:>9} {:>11} {:>7}\n",
-        good ? fmt::format("{}.", ++place) : "-", c["name"].get<std::string>().substr(0, 20),
-        c["workers"].get<int64_t>(),
-        c["reached"]
-            ? fmt::format("{} +-{:.0f} %", seconds(c["time_s"]), 100 * c["error"].get<double>())
-            : "not reached",
-        seconds(c["step_s"]),
-        c["reached"] ? fmt::format("{:.3g} kJ", c["joules"].get<double>() / 1000) : "-",
-        c["reached"] ? fmt::format("{:.3g} g", c["co2e_g"].get<double>()) : "-",
-        c["reached"]
-            ? fmt::format("{:.2g} {}", c["cost"].get<double>(), c["currency"].get<std::string>())
-            : "-",
-        c["reached"] ? fmt::format("{:.0f}", c["steps_to_target"].get<double>()) : "-");
-  }
+                        cost.timed.front().batch, cost.timed.back().batch, 100 * cost.fit_error);
+  text += fmt::format(
+      "\nfixed     {:.0f} % of a step on one node, {:.0f} % where the batch is spread over all "
+      "workers\n",
+      100 * cost.fixed_share, 100 * cost.fixed_share_spread);
+  if (cost.least_sample)
+    text +=
+        "caution   a sample costs too little to be measured here: times in which computing matters "
+        "are bounds,\n          not estimates; time the job itself by `tutti train` before you "
+        "spend money on it\n";
   return text;
 }
 
-std::string plans(const json& choices) {
+size_t name_width(const std::vector<AdvisedChoice>& choices) {
+  size_t width = 8;
+  for (const AdvisedChoice& choice : choices) width = std::max(width, choice.name.size());
+  return width;
+}
+
+std::string place_of(const AdvisedChoice& c) {
+  if (c.is_judged())
+    return *c.place_first == *c.place_last ? fmt::format("{}", *c.place_first)
+                                           : fmt::format("{}-{}", *c.place_first, *c.place_last);
+  return c.time_s && c.fits ? "?" : "-";
+}
+
+// Beyond ten times nobody reads per cent.
+std::string behind_of(const AdvisedChoice& c) {
+  if (!c.behind) return "";
+  if (*c.behind >= 9) return fmt::format("{:.3g} times", 1 + *c.behind);
+  // What rounds to nothing has no sign.
+  const double percent = std::abs(100 * *c.behind) < 0.5 ? 0 : 100 * *c.behind;
+  return fmt::format("{:+.0f} % +-{:.0f}", percent, 100 * c.behind_error.value_or(0));
+}
+
+std::string energy_of(const AdvisedChoice& c) {
+  if (!c.joules) return "-";
+  return *c.joules < 1000 ? fmt::format("{:.3g} J", *c.joules)
+                          : fmt::format("{:.4g} kJ", *c.joules / 1000);
+}
+
+std::string time_of_row(const AdvisedChoice& c) {
+  if (!c.time_s) return "not reached";
+  if (!c.assumed.empty()) return "about " + in_seconds(*c.time_s);
+  return fmt::format("{} +-{:.0f} %", in_seconds(*c.time_s), 100 * c.error.value_or(0));
+}
+
+std::string row_of(const AdvisedChoice& c, size_t width, bool first) {
+  return fmt::format("{:<6} {:<{}} {:>7} {:>16} {:>14} {:>8} {:>8} {:>11} {:>6}\n", place_of(c),
+                     c.name, width, c.workers, time_of_row(c), first ? "" : behind_of(c),
+                     in_seconds(c.step_s), energy_of(c),
+                     c.cost ? fmt::format("{:.2g} {}", *c.cost, c.currency) : "-",
+                     c.steps_to_target ? fmt::format("{:.0f}", *c.steps_to_target) : "-");
+}
+
+std::string table(const std::vector<AdvisedChoice>& choices) {
+  if (choices.empty()) return "";
+  const size_t width = name_width(choices);
+  std::string text = fmt::format("\n{:<6} {:<{}} {:>7} {:>16} {:>14} {:>8} {:>8} {:>11} {:>6}\n",
+                                 "place", "strategy", width, "workers", "time to target",
+                                 "to the first", "a step", "energy", "cost", "steps");
+  for (const AdvisedChoice& choice : choices)
+    text += row_of(choice, width, &choice == &choices.front());
+  const auto any = [&](const auto& is) { return std::any_of(choices.begin(), choices.end(), is); };
+  if (any([](const auto& c) { return c.is_judged() && c.place_first != c.place_last; }))
+    text +=
+        "Choices whose places overlap cannot be told apart: their difference is within its "
+        "error.\n";
+  if (any([](const auto& c) { return !c.assumed.empty(); }))
+    text +=
+        "? has no place: its learning curve was not computed, and its time assumes another one.\n";
+  return text;
+}
+
+// One line for each thing that is said, with all of whom it is said.
+using Said = std::vector<std::pair<std::string, std::string>>;
+void say(Said& said, const std::string& what, const std::string& of) {
+  const auto same =
+      std::find_if(said.begin(), said.end(), [&](const auto& e) { return e.first == what; });
+  if (same == said.end())
+    said.emplace_back(what, of);
+  else
+    same->second += ", " + of;
+}
+
+std::string plans(const std::vector<AdvisedChoice>& choices) {
   std::string text;
-  for (const json& c : choices)
-    if (const std::string plan = c.value("plan", ""); !plan.empty())
-      text += fmt::format("  {:<20} {}\n", c["name"].get<std::string>(), plan);
+  const size_t width = name_width(choices);
+  for (const AdvisedChoice& c : choices)
+    if (!c.plan.empty()) text += fmt::format("  {:<{}} {}\n", c.name, width, c.plan);
   return text.empty() ? "" : "\nPlans\n" + text;
 }
 
-std::string why(const json& a) {
-  std::string text = "\nWhy\n";
-  for (const json& c : a["choices"])
-    for (const json& reason : c["reasons"])
-      text += fmt::format("  {:<20} {}\n", c["name"].get<std::string>(), reason.get<std::string>());
-  for (const json& r : a["refused"])
-    text += fmt::format("  {:<20} not possible here: {}\n", r["name"].get<std::string>(),
-                        r["reason"].get<std::string>());
-  return text;
-}
-
-std::string network_text(const json& bandwidth) {
-  if (bandwidth["points"].empty()) return "";
-  if (bandwidth["flips"].empty())
-    return fmt::format("  network      {} stays first from {} to {}\n",
-                       bandwidth["points"][0]["best"].get<std::string>(),
-                       rate(bandwidth["points"].front()["bandwidth"]),
-                       rate(bandwidth["points"].back()["bandwidth"]));
+// Who is left out has one reason for that, whatever its time goes into.
+std::string why(const Advice& a) {
   std::string text;
-  for (const json& flip : bandwidth["flips"])
-    text += fmt::format("  network      below about {} {} is fastest, above it {}\n",
-                        rate(flip["bandwidth"]), flip["below"].get<std::string>(),
-                        flip["above"].get<std::string>());
+  Said left_out, refused;
+  const size_t width = name_width(a.choices);
+  for (const AdvisedChoice& c : a.choices) {
+    if (!c.left_out.empty()) {
+      say(left_out, c.left_out,
+          c.time_s ? fmt::format("{} ({})", c.name, in_seconds(*c.time_s)) : c.name);
+      continue;
+    }
+    for (size_t i = 0; i < c.reasons.size(); ++i)
+      text += fmt::format("  {:<{}} {}\n", i == 0 ? c.name : "", width, c.reasons[i]);
+  }
+  if (!text.empty()) text = "\nWhy\n" + text;
+  if (!left_out.empty()) text += "\nNot learned\n";
+  for (const auto& [reason, names] : left_out) text += fmt::format("  {}: {}\n", reason, names);
+  for (const RefusedChoice& r : a.refused) say(refused, r.reason, r.name);
+  if (!refused.empty()) text += "\nNot possible here\n";
+  for (const auto& [reason, names] : refused) text += fmt::format("  {}: {}\n", names, reason);
   return text;
 }
 
-std::string workers_text(const json& points) {
-  if (points.empty()) return "";
-  std::string text = "  workers      ";
-  const json* best = nullptr;
-  for (const json& point : points) {
-    text += fmt::format("{}: {} ({}); ", point["workers"].get<int64_t>(), seconds(point["time_s"]),
-                        point["best"].get<std::string>());
-    if (!best || point["time_s"] < (*best)["time_s"]) best = &point;
-  }
-  return text + fmt::format("fastest with {}\n", (*best)["workers"].get<int64_t>());
-}
-
-std::string batch_text(const json& batch) {
-  std::string text = "  batch        steps to target: ";
-  for (const json& point : batch["points"])
-    text += fmt::format("{:.0f}: {:.0f}{}; ", point["batch"].get<double>(),
-                        point["steps"].get<double>(),
-                        point["time_s"].is_number() ? " (" + seconds(point["time_s"]) + ")" : "");
-  for (const json& size : batch["missed"])
-    text += fmt::format("{}: not reached; ", size.get<int64_t>());
-  text += fmt::format("fastest with {}\n", batch["fastest"].get<int64_t>());
-  // A curve says nothing of batches far beyond those it was drawn through.
-  const double largest = batch["points"].back()["batch"];
-  if (batch["critical_batch"].is_number() && batch["critical_batch"] < largest)
-    text += fmt::format("               beyond about {:.0f} samples a step more are wasted",
-                        batch["critical_batch"].get<double>());
-  else
-    text += fmt::format("               up to {:.0f} samples a step none is wasted", largest);
-  return text + " (" + batch["rate"].get<std::string>() + ")\n";
-}
-
-std::string compression_text(const json& c) {
-  return fmt::format(
-      "  compression  a quarter of the bytes would {} {:.0f} % of the time at most: "
-      "{}\n",
-      c["saves"].get<double>() >= 0 ? "save" : "cost", std::abs(100 * c["saves"].get<double>()),
-      c["pays"] ? "worth trying" : "it does not pay");
-}
-
-// Says where the steps of each choice come from: one line for all that learned in the same way.
-std::string learning_text(const json& choices) {
-  std::vector<std::pair<std::string, std::string>> names_by_method;
-  for (const json& choice : choices) {
-    const std::string method = choice["learning"], name = choice["name"];
-    const auto same = std::find_if(names_by_method.begin(), names_by_method.end(),
-                                   [&](const auto& entry) { return entry.first == method; });
-    if (same == names_by_method.end())
-      names_by_method.emplace_back(method, name);
-    else
-      same->second += ", " + name;
-  }
+std::string names_in(const std::vector<std::string>& names) {
   std::string text;
-  for (const auto& [method, names] : names_by_method)
-    text += fmt::format("  {}: {}\n", method, names);
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+std::string nodes_text(const Advice& a) {
+  std::string text;
+  for (const TriedNodes& each : a.tried_nodes) {
+    if (a.choices.empty() || each.name != a.choices.front().name) continue;
+    const double percent = std::abs(100 * each.change) < 0.5 ? 0 : 100 * each.change;
+    text += fmt::format("{} {} {:+.0f} % of the time{}",
+                        text.empty() ? fmt::format("  nodes        {}", each.name) : ";",
+                        each.where, percent, each.taken ? " (taken)" : "");
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
+std::string changes(const Advice& a) {
+  std::string text = nodes_text(a) + what_if_text(a);
+  if (a.memory.contains("text"))
+    text += fmt::format("  memory       {}\n", a.memory["text"].get<std::string>());
+  return text.empty() ? "" : "\nWhat to change\n" + text;
+}
+
+// Where the steps of each choice come from: one line for all that learned in the same way.
+std::string learning_text(const std::vector<AdvisedChoice>& choices) {
+  Said said;
+  for (const AdvisedChoice& choice : choices)
+    if (!choice.learning.empty() && choice.left_out.empty())
+      say(said, choice.learning, choice.name);
+  if (said.empty()) return "";
+  std::string text = "  Steps to the target come from\n";
+  for (const auto& [method, names] : said) text += fmt::format("    {}: {}\n", method, names);
+  return text;
+}
+
+std::string how(const Advice& a) {
+  std::string text =
+      "\nHow this was found\n  Times are those of each strategy's real messages on a simulated "
+      "network.\n";
+  std::string shared = fmt::format(
+      "{:.0f} % of what is sent (simulated against measured "
+      "networks: {})",
+      100 * a.simulation_error.relative, a.simulation_error.source);
+  if (!a.model_cost.timed.empty())
+    shared = fmt::format("{:.0f} % of what is computed (the fit of the model's cost) and ",
+                         100 * a.model_cost.fit_error) +
+             shared;
+  text += fmt::format(
+      "  All times share an error of {}.\n  It moves them together. What decides their order are "
+      "the differences over the same seeds.\n",
+      shared);
+  text += learning_text(a.choices);
+  if (!a.learned_before.empty())
+    text += fmt::format("  Some of it was learned before and kept in {}; --no-cache learns anew.\n",
+                        a.learned_before);
+  return text;
+}
+
+std::string left_undone(const Advice& a) {
+  std::string text;
+  if (!a.not_simulated.empty())
+    text += fmt::format("not simulated: {}\n", names_in(a.not_simulated));
+  if (!a.not_asked.empty()) text += fmt::format("not asked: {}\n", names_in(a.not_asked));
+  if (a.status == AdviceStatus::kInterrupted)
+    text = "Interrupted: this is the answer so far.\n" + text;
+  else if (a.status == AdviceStatus::kBudget)
+    text = "The budget is used: a longer --budget refines this.\n" + text;
+  return text.empty() ? "" : "\n" + text;
 }
 
 }  // namespace
 
-std::string advice_text(const json& a) {
-  std::string text = heading(a) + passes(a["model_cost"]) + table(a["choices"]) +
-                     plans(a["choices"]) + why(a) + "\nWhat to change\n";
-  if (a.contains("bandwidth")) text += network_text(a["bandwidth"]);
-  if (a.contains("workers")) text += workers_text(a["workers"]);
-  if (a.contains("batch")) text += batch_text(a["batch"]);
-  if (a.contains("compression")) text += compression_text(a["compression"]);
-  text += fmt::format("  memory       {}\n", a["memory"]["text"].get<std::string>());
-  text += fmt::format(
-      "\nHow this was found\n  Step times are simulated from each strategy's real messages. Errors "
-      "combine the spread over\n  seeds, over stragglers, and {:.0f} % for simulated against "
-      "measured times ({}).\n  Steps to the target come from\n{}",
-      100 * a["simulation_error"]["relative"].get<double>(),
-      a["simulation_error"]["source"].get<std::string>(), learning_text(a["choices"]));
-  return text;
+std::string advice_text(const Advice& a, const std::string& written) {
+  std::string text = heading(a) + passes(a.model_cost) + table(a.choices) + plans(a.choices) +
+                     why(a) + changes(a) + how(a) + left_undone(a);
+  if (!written.empty()) text += "\n" + written + "\n";
+  return text + "\n" + a.sentence + "\n";
 }
 
 }  // namespace tutti

@@ -4,10 +4,11 @@
 #pragma once
 
 #include <atomic>
-#include <nlohmann/json_fwd.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "testbed/advice.h"
 #include "testbed/learning.h"
 
 namespace tutti {
@@ -15,18 +16,21 @@ namespace tutti {
 struct AdviseOptions {
   std::string cluster;                  // a file, or a recipe's name
   std::vector<std::string> strategies;  // variants; empty: all
-  int seeds = 0;  // 0: 3 for what an equivalence class computes once, 1 for each other strategy
+  int seeds = 0;          // 0: as many as each curve needs to be told from others, at most 3
   bool quick = false;     // rank only: no what-ifs
   bool declared = false;  // the cluster's speed is what this model gets: do not measure
+  double budget_s = 0;    // when to end with what there is; 0: when all is done
+  // Learn everything, also what cannot win, and ask of the whole cluster alone.
+  bool complete = true;
+  std::string cache = {};  // the folder that keeps what was learned; empty: nothing is kept
+  // Called with each new answer, in one sentence, and now and then while nothing else is said.
+  std::function<void(const std::string&)> answered = [](const std::string&) {};
+  std::function<void()> waiting = [] {};
 };
 
-// Returns the advice as JSON. Its "job" is the best choice as a job file, with the whole cluster
-// and the costs that the advice was found with, so `train` and `compare` take the same virtual
-// times. Throws ConfigError when the job has no target to reach.
-nlohmann::json advise(const Job& job, const AdviseOptions& options, const Announce& announce,
-                      const std::atomic<bool>& stop);
-
-// For people.
-std::string advice_text(const nlohmann::json& advice);
+// Throws ConfigError when the job has no target to reach, and InterruptedError when it is stopped
+// before there is an answer; after that a stop ends it with the answer so far.
+Advice advise(const Job& job, const AdviseOptions& options, const Announce& announce,
+              const std::atomic<bool>& stop);
 
 }  // namespace tutti

@@ -1,7 +1,6 @@
 // One architecture judged for one cluster: what it takes to reach the target, and why.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +36,14 @@ struct Choice {
   double memory_bytes = 0;      // of the node that needs most
   bool fits = true;
   double cost_error = 0;  // of the model's cost, likewise; 0: it was declared
+  int64_t of_nodes = 0;   // where it was tried without some of the cluster's: how many there are
+  bool fastest = false;   // it has the fastest of them
+  std::optional<ClusterConfig> whole;  // with all of them
+  // What its time assumes as long as its learning curve is not known: "it learns like solo".
+  std::string assumed;
+  std::string left_out;  // why it gets none
+
+  bool is_judged() const { return reaches() && fits && assumed.empty(); }
 
   bool reaches() const { return learning.reached > 0; }
   // To the target: the mean over the seeds that reached it.
@@ -48,15 +55,18 @@ struct Choice {
   double error() const { return errors().all(); }
 };
 
-// In the order in which to choose: those that reach the target and fit, fastest first.
+// In the order in which to choose: those that reach the target and fit, fastest first; then those
+// of which that is assumed.
 void rank(std::vector<Choice>& choices);
 
 // Who ran once cannot say how much seeds differ: the spread of those that ran more often stands in.
 void lend_spreads(std::vector<Choice>& choices);
 
+// "on 8 nodes", "on the 6 fastest nodes", "with 4 workers".
+std::string where(const Choice& choice);
+double machines(const Choice& choice);
+
 // What its time goes into, in sentences.
 std::vector<std::string> reasons(const Choice& choice);
-
-nlohmann::json to_json(const Choice& choice);
 
 }  // namespace tutti

@@ -11,37 +11,32 @@
 #include "core/quality.h"
 #include "fabric/outcome.h"
 #include "jobs/launcher.h"
+#include "testbed/learning_cache.h"
 
 namespace tutti {
-namespace {
 
-Job make_learner(const LearningQuestion& question, std::string& method) {
+Learner learner_of(const LearningQuestion& question) {
   const Job& job = question.job;
-  Job learner = job;
+  Learner learner{.job = with_settings(job, {}), .method = ""};
+  Job& alone = learner.job;
   const std::string& equal = question.equivalence;
   if (!equal.empty()) {
-    learner.strategy_kind = "solo";
-    learner.strategy = make_strategy("solo");
-    learner.strategy->fit(learner.cluster);
-    method = fmt::format("gradients of one worker, equal for the class \"{}\"", equal);
+    alone.strategy_kind = "solo";
+    alone.strategy = make_strategy("solo");
+    alone.strategy->fit(alone.cluster);
+    learner.method = fmt::format("gradients of one worker, equal for the class \"{}\"", equal);
   } else {
-    shrink_cluster(learner.cluster, question.most_workers);
-    method = learner.cluster.workers < job.cluster.workers
-                 ? fmt::format("gradients of {} workers; that {} learn alike is assumed",
-                               learner.cluster.workers, job.cluster.workers)
-                 : fmt::format("gradients of all {} workers", learner.cluster.workers);
+    shrink_cluster(alone.cluster, question.most_workers);
+    const int64_t computing = alone.cluster.workers, all = job.cluster.workers;
+    learner.method =
+        computing < all
+            ? fmt::format("gradients of {} workers; that {} learn alike is assumed", computing, all)
+        : all == 1 ? std::string("gradients of its only worker")
+                   : fmt::format("gradients of all {} workers", all);
   }
-  learner.task.stop_at_target = true;
+  alone.task.stop_at_target = true;
   return learner;
 }
-
-// What one run says about a task.
-struct Lesson {
-  int exit_code = kExitDone;
-  bool reached = false;
-  double steps = 0, evaluations = 0;  // to the target
-  double best_quality = 0;
-};
 
 Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
   const RunRecord record = launch(resolve(learner, data), {.out = "", .keep_files = false}, stop);
@@ -57,15 +52,25 @@ Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
     lesson.reached = reaches(row.quality, learner.task.target, higher);
     if (!lesson.reached) continue;
     lesson.steps = static_cast<double>(row.step);
+    lesson.time_s = row.time_s;
     break;
   }
   return lesson;
 }
 
-Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
+Learning nothing_learned(const LearningQuestion& question) {
+  Learner learner = learner_of(question);
+  Learning learning;
+  learning.method = std::move(learner.method);
+  learning.workers = learner.job.cluster.workers;
+  learning.global_batch = question.job.task.global_batch;
+  return learning;
+}
+
+Learning learned(Learning learning, const std::map<int, Lesson>& lessons) {
   double least = INFINITY, most = 0;
-  for (const Lesson& lesson : lessons) {
-    const int seed = learning.runs++;
+  for (const auto& [seed, lesson] : lessons) {
+    ++learning.runs;
     if (lesson.exit_code == kExitDiverged)
       learning.failure = "its loss diverged";
     else if (lesson.exit_code != kExitDone)
@@ -87,45 +92,53 @@ Learning summary(Learning learning, const std::vector<Lesson>& lessons) {
   return learning;
 }
 
-}  // namespace
-
 std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
-                                       const Data& data, const Announce& announce,
-                                       const std::atomic<bool>& stop) {
-  std::vector<Learning> answers;
+                                       const Data& data, LearningCache& cache,
+                                       const Announce& announce, const std::atomic<bool>& stop) {
+  std::vector<std::map<int, Lesson>> lessons(questions.size());
   std::vector<IsolatedWork> works;
+  std::vector<std::function<void(const std::string&)>> keep;  // what each of them returns
   std::vector<std::string> names;
-  for (const LearningQuestion& question : questions) {
-    const Job& job = question.job;
-    Learning answer;
-    Job learner = make_learner(question, answer.method);
-    answer.workers = learner.cluster.workers;
-    answer.global_batch = job.task.global_batch;
-    answers.push_back(std::move(answer));
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const LearningQuestion& question = questions[i];
+    Job learner = learner_of(question).job;
     for (int seed = 0; seed < question.seeds; ++seed) {
-      learner.task.seed = job.task.seed + static_cast<uint64_t>(seed);
+      learner.task.seed = question.job.task.seed + static_cast<uint64_t>(seed);
+      if (const std::optional<KeptLesson> kept = cache.find(learner)) {
+        lessons[i][seed] = kept->lesson;
+        continue;
+      }
       works.push_back([learner, &data](const std::atomic<bool>& raised) {
-        const Lesson lesson = learn(learner, data, raised);
-        return std::string(reinterpret_cast<const char*>(&lesson), sizeof lesson);
+        return packed(learn(learner, data, raised));
       });
-      names.push_back(fmt::format("learning: {}, batch {}, seed {} of {}", job.name,
-                                  job.task.global_batch, seed + 1, question.seeds));
+      keep.push_back([learner, i, seed, &cache, &lessons](const std::string& reply) {
+        lessons[i][seed] = unpacked(reply);
+        cache.keep(learner, lessons[i][seed]);
+      });
+      names.push_back(fmt::format("learning: {}, batch {}, seed {} of {}", question.job.name,
+                                  question.job.task.global_batch, seed + 1, question.seeds));
     }
   }
   const std::vector<std::string> replies = run_side_by_side(
       "run", works,
       [&](size_t i) { announce(fmt::format("{} ({} of {})", names[i], i + 1, works.size())); },
       stop);
-  auto reply = replies.begin();
-  for (size_t i = 0; i < questions.size(); ++i) {
-    std::vector<Lesson> lessons(static_cast<size_t>(questions[i].seeds));
-    for (Lesson& lesson : lessons) {
-      TUTTI_CHECK(reply->size() == sizeof lesson);
-      std::memcpy(&lesson, (reply++)->data(), sizeof lesson);
-    }
-    answers[i] = summary(std::move(answers[i]), lessons);
-  }
+  for (size_t i = 0; i < replies.size(); ++i) keep[i](replies[i]);
+  std::vector<Learning> answers;
+  for (size_t i = 0; i < questions.size(); ++i)
+    answers.push_back(learned(nothing_learned(questions[i]), lessons[i]));
   return answers;
+}
+
+std::string packed(const Lesson& lesson) {
+  return {reinterpret_cast<const char*>(&lesson), sizeof lesson};
+}
+
+Lesson unpacked(const std::string& bytes) {
+  Lesson lesson;
+  TUTTI_CHECK(bytes.size() == sizeof lesson);
+  std::memcpy(&lesson, bytes.data(), sizeof lesson);
+  return lesson;
 }
 
 BatchCurve fit_batch_curve(std::vector<std::pair<double, double>> measured) {

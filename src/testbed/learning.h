@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +39,37 @@ struct LearningQuestion {
   int64_t most_workers = 1;
 };
 
-// An answer to each. Their runs go side by side on the cores of this machine.
+// What one run says about a task.
+struct Lesson {
+  int64_t exit_code = 0;
+  bool reached = false;
+  double steps = 0, evaluations = 0;  // to the target
+  double best_quality = 0;
+  double time_s = 0;  // virtual, to the target, on the cluster that it was learned on
+};
+
+// The job that learns for a question, with the job's own seed, and how in words.
+struct Learner {
+  Job job;
+  std::string method;
+};
+Learner learner_of(const LearningQuestion& question);
+// Runs it. Throws InterruptedError.
+Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop);
+// A lesson on its way from the process that learned.
+std::string packed(const Lesson& lesson);
+Lesson unpacked(const std::string& bytes);
+// What is known before any lesson: how they are learned.
+Learning nothing_learned(const LearningQuestion& question);
+// What lessons say together, by how far their seeds are from the job's own.
+Learning learned(Learning learning, const std::map<int, Lesson>& lessons);
+
+// An answer to each, from the cache where that has it. Their runs go side by side on the cores of
+// this machine.
+class LearningCache;
 std::vector<Learning> measure_learning(const std::vector<LearningQuestion>& questions,
-                                       const Data& data, const Announce& announce,
-                                       const std::atomic<bool>& stop);
+                                       const Data& data, LearningCache& cache,
+                                       const Announce& announce, const std::atomic<bool>& stop);
 
 // Steps to the target against the global batch: S(B) = S_min (1 + B_c / B), the relation between
 // data and steps that gradients with noise lead to. Below B_c twice the batch nearly halves the

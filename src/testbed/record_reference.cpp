@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "testbed/advice.h"
 #include "testbed/bundle_file.h"
 #include "testbed/claims.h"
 #include "testbed/survey.h"
@@ -26,13 +27,14 @@ std::vector<DescribedFile> described_files() {
       file("manifest.json", "What the bundles of `tutti compare --bundle` consist of.",
            BundleManifest{}),
       file("claims.json", "What a bundle claims, for `tutti verify` to confirm.", Claims{}),
-      file("verification", "What `tutti verify` prints with `--json`.", Verification{})};
+      file("verification", "What `tutti verify` prints with `--json`.", Verification{}),
+      file("advice", "What `tutti advise` prints with `--json`.", Advice{})};
 }
 
 std::string record_reference() {
   std::string text =
       "# Record reference\n\nEvery key of the files that runs, comparisons, surveys and bundles "
-      "leave. "
+      "leave, and of an advice. "
       "Written by `tutti list records`; a test keeps it current.\nA value that is not known is "
       "null, or absent where the type says so. docs/definitions.md and docs/compare.md define the "
       "figures.\n";

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "fabric/virtual/validation.h"
+#include "testbed/learning_cache.h"
 #include "testbed/time_to_target.h"
 
 namespace tutti {
@@ -17,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostRivals = 5;   // the others are too far behind to come first
+constexpr double kMostPower = 4;    // of two: bandwidths from a sixteenth to sixteen times
 constexpr double kCompression = 4;  // floats as bytes
 constexpr double kCodecPasses = 6;  // over the parameters: find the scale, encode, decode
 
@@ -24,7 +27,7 @@ constexpr double kCodecPasses = 6;  // over the parameters: find the scale, enco
 std::vector<const Choice*> rivals_of(const std::vector<Choice>& choices) {
   std::vector<const Choice*> rivals;
   for (const Choice& choice : choices)
-    if (choice.reaches() && choice.fits && rivals.size() < kMostRivals) rivals.push_back(&choice);
+    if (choice.is_judged() && rivals.size() < kMostRivals) rivals.push_back(&choice);
   return rivals;
 }
 
@@ -44,61 +47,76 @@ double WhatIf::time_of(const Choice& choice, const Job& job) const {
       .mean_s();
 }
 
+// The first choice stays first until another one is faster by more than networks are known to: who
+// is tied with it does not come before it.
 json WhatIf::bandwidth(const std::vector<Choice>& choices) const {
   const std::vector<const Choice*> rivals = rivals_of(choices);
-  json points = json::array(), flips = json::array();
-  const auto best_at = [&](double factor, json* times) {
-    const Choice* best = nullptr;
-    double least_s = INFINITY;
-    for (const Choice* rival : rivals) {
-      const double time_s = time_of(*rival, with_bandwidth(*rival, factor));
-      if (times) (*times)[rival->name] = time_s;
-      if (time_s < least_s) {
-        least_s = time_s;
-        best = rival;
-      }
-    }
-    return best;
-  };
-  if (rivals.size() < 2) return {{"points", points}, {"flips", flips}};
+  if (rivals.size() < 2) return {{"points", json::array()}, {"flips", json::array()}};
   const double now = rivals.front()->job.cluster.bandwidth;
-  const Choice* before = nullptr;
-  for (double power = -4; power <= 4; ++power) {
-    const double factor = std::exp2(power);
+  std::vector<std::vector<double>> times_s;  // of each power, of each rival
+  for (double power = -kMostPower; power <= kMostPower; ++power) {
     announce(fmt::format("what if the network had {}",
-                         human_quantity(now * factor, Unit::kBytesPerSecond)));
+                         human_quantity(now * std::exp2(power), Unit::kBytesPerSecond)));
+    std::vector<double>& here = times_s.emplace_back();
+    for (const Choice* rival : rivals)
+      here.push_back(time_of(*rival, with_bandwidth(*rival, std::exp2(power))));
+  }
+  std::vector<size_t> first(times_s.size(), 0);  // among the rivals
+  const auto follow = [&](size_t from, size_t to) {
+    const std::vector<double>& here = times_s[to];
+    const auto fastest = std::min_element(here.begin(), here.end());
+    const bool overtaken =
+        *fastest < here[first[from]] * (1 - kNetworkValidation.mean_absolute_error);
+    first[to] = overtaken ? static_cast<size_t>(fastest - here.begin()) : first[from];
+  };
+  const size_t middle = times_s.size() / 2;
+  for (size_t i = middle; i > 0; --i) follow(i, i - 1);
+  for (size_t i = middle; i + 1 < times_s.size(); ++i) follow(i, i + 1);
+  json points = json::array(), flips = json::array();
+  for (size_t i = 0; i < times_s.size(); ++i) {
+    const double factor = std::exp2(static_cast<double>(i) - kMostPower);
     json times;
-    const Choice* best = best_at(factor, &times);
-    points.push_back({{"bandwidth", now * factor}, {"best", best->name}, {"times_s", times}});
-    if (before && best != before) {
-      double low = factor / 2, high = factor;  // between these the order flips
-      for (int i = 0; i < 4; ++i) {
-        const double middle = std::sqrt(low * high);
-        (best_at(middle, nullptr) == before ? low : high) = middle;
-      }
-      flips.push_back({{"bandwidth", now * std::sqrt(low * high)},
-                       {"below", before->name},
-                       {"above", best->name}});
-    }
-    before = best;
+    for (size_t k = 0; k < rivals.size(); ++k) times[rivals[k]->name] = times_s[i][k];
+    points.push_back(
+        {{"bandwidth", now * factor}, {"best", rivals[first[i]]->name}, {"times_s", times}});
+    if (i == 0 || first[i] == first[i - 1]) continue;
+    const Choice &below = *rivals[first[i - 1]], &above = *rivals[first[i]];
+    flips.push_back({{"bandwidth", now * flip_between(below, above, factor / 2, factor)},
+                     {"below", below.name},
+                     {"above", above.name}});
   }
   return {{"points", points}, {"flips", flips}};
+}
+
+double WhatIf::flip_between(const Choice& below, const Choice& above, double low,
+                            double high) const {
+  for (int i = 0; i < 4; ++i) {
+    const double middle = std::sqrt(low * high);
+    const bool still_below = time_of(below, with_bandwidth(below, middle)) <
+                             time_of(above, with_bandwidth(above, middle));
+    (still_below ? low : high) = middle;
+  }
+  return std::sqrt(low * high);
 }
 
 json WhatIf::workers(const std::vector<Choice>& choices) const {
   json points = json::array();
   const std::vector<const Choice*> rivals = rivals_of(choices);
   if (rivals.empty()) return points;
+  const auto whole = [](const Choice& choice) -> const ClusterConfig& {
+    return choice.whole ? *choice.whole : choice.open.cluster;
+  };
   int64_t most = 0;
-  for (const Choice* rival : rivals) most = std::max(most, rival->open.cluster.workers);
+  for (const Choice* rival : rivals) most = std::max(most, whole(*rival).workers);
   for (int64_t workers = 1; workers <= most;
        workers = workers < most ? std::min(2 * workers, most) : workers + 1) {
     announce(fmt::format("what if there were {} workers", workers));
     std::string best;
     double least_s = INFINITY;
     for (const Choice* rival : rivals) {
-      if (rival->open.cluster.workers < workers) continue;
+      if (whole(*rival).workers < workers) continue;
       Job job = rival->open;
+      job.cluster = whole(*rival);
       shrink_cluster(job.cluster, workers);
       double time_s = 0;
       try {
@@ -134,7 +152,7 @@ json WhatIf::batch(const Choice& best) const {
                          .seeds = 1,
                          .most_workers = best.learning.workers});
   }
-  for (Learning& learning : measure_learning(questions, task.data, announce, stop)) {
+  for (Learning& learning : measure_learning(questions, task.data, cache, announce, stop)) {
     if (learning.reached > 0)
       measured.push_back(std::move(learning));
     else

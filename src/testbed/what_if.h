@@ -11,6 +11,7 @@ namespace tutti {
 
 struct WhatIf {
   const Resolved& task;
+  LearningCache& cache;  // of what the batch question learns
   const Announce& announce;
   const std::atomic<bool>& stop;
 
@@ -28,6 +29,8 @@ struct WhatIf {
  private:
   // The time to the target of the same choice on a changed job.
   double time_of(const Choice& choice, const Job& job) const;
+  // The factor of the bandwidth between `low` and `high` from which on the second is faster.
+  double flip_between(const Choice& below, const Choice& above, double low, double high) const;
 };
 
 // What does not fit a node's memory: data, model or both.

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "core/error.h"
 
@@ -80,6 +82,47 @@ TEST(IsolatedRun, AStopReachesEveryChild) {
                                  [](const auto&) { return std::string("done"); }, patient, patient},
                                 raise_stop, stop),
                InterruptedError);
+}
+
+// What ends decides what begins: each result that is even has a successor.
+TEST(IsolatedRun, AQueueGrowsWhileItRuns) {
+  std::vector<int> waiting = {0, 1, 2};
+  std::vector<int> begun, ended;
+  const WorkQueue queue{.next = [&]() -> std::optional<IsolatedWork> {
+                          if (waiting.empty()) return std::nullopt;
+                          const int number = waiting.back();
+                          waiting.pop_back();
+                          begun.push_back(number);
+                          return [number](const auto&) { return std::to_string(number); };
+                        },
+                        .ended =
+                            [&](size_t i, const std::string& result) {
+                              EXPECT_EQ(result, std::to_string(begun[i]));
+                              ended.push_back(begun[i]);
+                              if (begun[i] % 2 == 0 && begun[i] < 10)
+                                waiting.push_back(begun[i] + 10);
+                            },
+                        .goes_on = [] { return true; }};
+  run_queue("test", queue, never);
+  std::sort(ended.begin(), ended.end());
+  EXPECT_EQ(ended, (std::vector<int>{0, 1, 2, 10, 12}));
+}
+
+// Nobody waits for what still runs then.
+TEST(IsolatedRun, AQueueThatIsOverEndsItsWorks) {
+  bool given = false, looked = false;
+  const WorkQueue queue{.next = [&]() -> std::optional<IsolatedWork> {
+                          if (given) return std::nullopt;
+                          given = true;
+                          return [](const auto&) -> std::string {
+                            sleep(1000);
+                            return "";
+                          };
+                        },
+                        .ended = [](size_t, const std::string&) { FAIL() << "it cannot end"; },
+                        .goes_on = [&] { return !std::exchange(looked, given); }};
+  run_queue("test", queue, never);
+  EXPECT_TRUE(given);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/described_json.h"
 #include "core/isolated_run.h"
 #include "core/quality.h"
 #include "core/random.h"
@@ -142,9 +143,9 @@ Covered examine(uint32_t number) {
   draw.shuffle(order);
   std::vector<std::string> names = {"solo", "ring"};
   for (size_t i = 0; i < 3; ++i) names.push_back(others[order[i]]);
-  const json advice =
+  const json advice = json_of(
       advise(job, {.cluster = "", .strategies = names, .seeds = 0, .quick = true, .declared = true},
-             silent, never);
+             silent, never));
   std::map<std::string, Job> jobs;
   for (ComparedJob& each : compared_jobs(job, names, Memory::kMayBeShort))
     if (each.refusal.empty()) jobs.emplace(each.job.name, std::move(each.job));

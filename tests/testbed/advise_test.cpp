@@ -10,11 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "jobs/launcher.h"
 #include "jobs/resolve.h"
+#include "jobs/task_identity.h"
 #include "testbed/choice.h"
 #include "testbed/clusters.h"
+#include "testbed/learning_cache.h"
 #include "testbed/time_to_target.h"
 #include "testbed/variants.h"
 #include "testbed/what_if.h"
@@ -150,7 +153,8 @@ TEST(WhatIf, PlansAnewForAnotherCluster) {
   servers.job = task.job;
   Choice ring = choice_of("ring", 0, 10);
   ring.open = ring.job = with_settings(servers.open, {"strategy={ kind = \"allreduce\" }"});
-  const WhatIf what_if{task, silent, never};
+  LearningCache nothing_kept("", task_identity(task.job, task), task.job, silent);
+  const WhatIf what_if{task, nothing_kept, silent, never};
   size_t other_plans = 0;
   const auto best_s = [&](const Job& open) {
     const Job planned = resolve(open, task.data).job;
@@ -208,7 +212,7 @@ latency = "1 ms"
   }
   Job job() const { return load_job(folder_ / "job.toml", {}); }
   json ask(std::vector<std::string> strategies, int seeds, bool quick) const {
-    return advise(job(), options(std::move(strategies), seeds, quick), silent, never);
+    return json_of(advise(job(), options(std::move(strategies), seeds, quick), silent, never));
   }
   TemporaryFolder folder_;
 };
@@ -240,8 +244,8 @@ TEST_F(Advice, RanksStrategiesAndSaysWhatCannotRun) {
   EXPECT_FALSE(advice["bandwidth"]["flips"].empty());
   EXPECT_GE(advice["batch"]["points"].size(), 3u);
   EXPECT_EQ(advice["workers"].size(), 3u);  // 1, 2, 4
-  const std::string text = advice_text(advice);
-  for (const char* word : {"Why", "What to change", "network", "batch", "not possible here"})
+  const std::string text = advice_text(described_by<tutti::Advice>(advice));
+  for (const char* word : {"Why", "What to change", "network", "batch", "Not possible here"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
@@ -323,9 +327,9 @@ TEST_F(Advice, TakesLaterIntervalsToBeLikeTheFirst) {
 // Members of a class learn alike, so one of them computes for all.
 TEST_F(Advice, ComputesGradientsOncePerClass) {
   int runs = 0;
-  const json advice = advise(
+  const json advice = json_of(advise(
       job(), options({"ring", "butterfly"}, 2, true),
-      [&](const std::string& what) { runs += what.starts_with("learning"); }, never);
+      [&](const std::string& what) { runs += what.starts_with("learning"); }, never));
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(advice["choices"][0]["steps_to_target"], advice["choices"][1]["steps_to_target"]);
   EXPECT_FALSE(advice.contains("bandwidth"));
@@ -334,7 +338,7 @@ TEST_F(Advice, ComputesGradientsOncePerClass) {
 TEST_F(Advice, MeasuresTheModelHere) {
   AdviseOptions measured = options({"ring"}, 1, true);
   measured.declared = false;
-  const json advice = advise(job(), measured, silent, never);
+  const json advice = json_of(advise(job(), measured, silent, never));
   const json& cost = advice["model_cost"];
   EXPECT_EQ(cost["obtained"], "measured");
   EXPECT_GT(cost["efficiency"].get<double>(), 0);

@@ -50,6 +50,7 @@ class Compare : public testing::Test {
   // Without what depends on this machine's clock and on where and when it was.
   static json figures(json comparison) {
     comparison.erase("created");
+    comparison.erase("spent");
     for (json& strategy : comparison["strategies"])
       for (const char* key : {"wall_s", "startup_s"}) strategy.erase(key);
     return comparison;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "jobs/launcher.h"
 #include "testbed/advise.h"
@@ -48,13 +49,12 @@ class SmallModel : public testing::Test {
   void SetUp() override { write_text(folder_ / "job.toml", kSmallJob); }
   Job job(const Settings& more = {}) const { return load_job(folder_ / "job.toml", more); }
   static json ask(const Job& job, std::vector<std::string> strategies, bool declared) {
-    return advise(job,
-                  {.cluster = "",
-                   .strategies = std::move(strategies),
-                   .seeds = 1,
-                   .quick = true,
-                   .declared = declared},
-                  unannounced, not_stopped);
+    const AdviseOptions options{.cluster = "",
+                                .strategies = std::move(strategies),
+                                .seeds = 1,
+                                .quick = true,
+                                .declared = declared};
+    return json_of(advise(job, options, unannounced, not_stopped));
   }
   TemporaryFolder folder_;
 };
@@ -155,7 +155,7 @@ TEST_F(SmallModel, OneNodeComesFirstWhereAStepIsNearlyAllFixedCost) {
     const json advice = ask(job(), {"solo", "ring", "ps-bsp"}, declared);
     EXPECT_EQ(advice["choices"][0]["name"], "solo") << advice["choices"].dump(1);
     EXPECT_GT(advice["model_cost"]["fixed_share_spread"].get<double>(), 0.5);
-    const std::string text = advice_text(advice);
+    const std::string text = advice_text(described_by<Advice>(advice));
     EXPECT_NE(text.find("% of a step on one node"), std::string::npos) << text;
     EXPECT_NE(text.find("\nPlans\n  ps-bsp "), std::string::npos) << text;
     EXPECT_EQ(text.find("(fitted to batches of 1 to 64, error ") == std::string::npos, declared);

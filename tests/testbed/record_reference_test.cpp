@@ -8,6 +8,7 @@
 
 #include "core/described_json.h"
 #include "jobs/run_folder.h"
+#include "testbed/advice.h"
 #include "testbed/survey.h"
 
 namespace tutti {
@@ -44,6 +45,7 @@ TEST(RecordReference, NamesWhatIsWritten) {
   expect_keys(0, json_of(RecordedRun{}));
   expect_keys(1, json_of(Comparison{}));
   expect_keys(2, json_of(Survey{}));
+  expect_keys(3, json_of(Advice{}));
 }
 
 }  // namespace
