@@ -10,16 +10,18 @@
 #include "jobs/job.h"
 #include "jobs/progress.h"
 #include "testbed/comparison.h"
+#include "testbed/tuning.h"
 
 namespace tutti {
 
 struct CompareOptions {
   std::vector<std::string> strategies = {"all"};
-  std::vector<uint64_t> seeds;  // empty: the job's
-  std::string out;              // folder; empty: a new one below compare/
-  size_t jobs = 0;              // virtual runs at once; 0: as many as there are cores
-  bool share_curves = true;     // compute the gradients of equal strategies once
-  bool strict = false;          // refuse damaged run folders instead of running them again
+  std::vector<uint64_t> seeds;   // empty: the job's
+  std::string out;               // folder; empty: a new one below compare/
+  size_t jobs = 0;               // virtual runs at once; 0: as many as there are cores
+  std::optional<Tuning> tuning;  // what each strategy searches before it is compared
+  bool share_curves = true;      // compute the gradients of equal strategies once
+  bool strict = false;           // refuse damaged run folders instead of running them again
   ProgressStyle progress = ProgressStyle::kNone;
   size_t columns = 100;                    // of the terminal that progress is shown on
   std::string program = "/proc/self/exe";  // what runs `train`

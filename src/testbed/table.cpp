@@ -11,6 +11,7 @@
 #include "core/printable.h"
 #include "core/quality.h"
 #include "core/units.h"
+#include "testbed/tuning.h"
 
 namespace tutti {
 namespace {
@@ -372,7 +373,11 @@ std::string grouped(const Rows& rows, const TableLayout& layout, const std::stri
 
 std::string comparison_table(const Comparison& comparison, const TableOptions& options) {
   const Rows rows = sorted_rows(comparison);
-  const TableLayout layout(columns_of(comparison), rows, options);
+  std::vector<Column> columns = columns_of(comparison);
+  for (const ComparedStrategy* row : rows)
+    if (row->tuning && columns[1].title != row->tuning->setting)
+      columns.insert(columns.begin() + 1, {row->tuning->setting, 94, Best::kNone, tuning_cell, {}});
+  const TableLayout layout(std::move(columns), rows, options);
   std::string text = wrapped(comparison.title, options.columns);
   text += wrapped(heading(comparison.task), options.columns);
   text += "\n" + layout.head();
@@ -382,6 +387,8 @@ std::string comparison_table(const Comparison& comparison, const TableOptions& o
     text += grouped(rows, layout, options.group);
   text += "\n" + plans(rows, layout.shows(kPlan), options.columns);
   text += notes(comparison, rows, options.columns);
+  for (const std::string& note : notes_on_settings(comparison))
+    text += wrapped(note, options.columns);
   for (const char* key : {"tasks", "quality", "time_to_target", "convergence", "normalised"})
     if (const auto found = comparison.definitions.find(key); found != comparison.definitions.end())
       text += wrapped(fmt::format("{}: {}", key, found->second), options.columns);
