@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,8 @@ struct CheckOptions : JobOptions {
 struct CompareCommandOptions : JobOptions {
   std::vector<std::string> strategies;  // names, or all; empty: all
   std::vector<std::string> seeds;       // a list, or how many; empty: that of the job
+  std::vector<std::string> tune;        // KEY=RANGE, at most one
+  std::optional<int64_t> budget;        // trials of each strategy
   int jobs = 0;                         // virtual runs at once; 0: as many as cores
   bool no_sharing = false;              // every run computes its own gradients
   bool strict = false;                  // refuse damaged run folders

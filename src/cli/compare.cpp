@@ -2,6 +2,7 @@
 #include "testbed/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,33 @@ std::string spent_line(const Comparison& result) {
   return result.spent ? fmt::format("consumed   {}\n", spent_text(*result.spent)) : "";
 }
 
+std::optional<Tuning> tuning_of(const CompareCommandOptions& options) {
+  if (options.tune.size() > 1)
+    throw ConfigError("--tune",
+                      "--tune takes one setting; keep what the first search finds (its "
+                      "tuned.toml), and search the next with it");
+  if (!options.tune.empty()) return parse_tuning(options.tune.front(), options.budget);
+  if (options.budget)
+    throw ConfigError("--budget",
+                      "--budget is of trials for --tune; add e.g. --tune "
+                      "optimizer.lr=log:0.003:0.3, or leave it out");
+  return std::nullopt;
+}
+
+// Writes the settings that were found as entries for the job. Returns a line that says where.
+std::string write_tuned(const Comparison& result, const CompareCommandOptions& options,
+                        const std::string& folder) {
+  std::string command =
+      fmt::format("tutti compare {} --tune {}", options.job, options.tune.front());
+  if (options.budget) command += fmt::format(" --budget {}", *options.budget);
+  if (!options.strategies.empty())
+    command += fmt::format(" --strategies {}", fmt::join(options.strategies, ","));
+  for (const std::string& set : options.sets) command += fmt::format(" --set '{}'", set);
+  if (!options.cluster.empty()) command += fmt::format(" --cluster {}", options.cluster);
+  write_file(folder + "/tuned.toml", tuned_entries(result, command));
+  return fmt::format("settings   {}/tuned.toml\n", folder);
+}
+
 }  // namespace
 
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
@@ -43,6 +71,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   CompareOptions compare_options;
   if (!options.strategies.empty()) compare_options.strategies = options.strategies;
   compare_options.seeds = seeds_of(options.seeds);
+  compare_options.tuning = tuning_of(options);
   compare_options.out = options.out;
   compare_options.jobs = static_cast<size_t>(options.jobs);
   compare_options.share_curves = !options.no_sharing;
@@ -59,6 +88,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   }
   if (!options.bundle.empty())
     write_bundle(options.bundle, job, result, folder, compare_options.share_curves);
+  if (compare_options.tuning) page += write_tuned(result, options, folder);
   if (options.json) {
     std::cout << json_text(json_of(result)) << "\n";
   } else {

@@ -89,10 +89,12 @@ Command add_compare(CLI::App& app) {
       ->delimiter(',');
   command->add_option("--seeds", options->seeds, "How many seeds, or which, e.g. 5 or 3,7")
       ->delimiter(',');
-  command->add_option("--out", options->out,
-                      "Folder, new or to go on with (default: a new one below compare/)");
+  command->add_option("--out", options->out, "Folder, new or to go on with (default: a new one)");
   command->add_option("--jobs", options->jobs, "Virtual runs at once (default: as many as cores)")
       ->check(CLI::Range(1, 4096));
+  command->add_option("--tune", options->tune,
+                      "First find each one's best setting: KEY=log:A:B, lin:A:B or a list A,B,C");
+  command->add_option("--budget", options->budget, "Trials of each for --tune (default: 6)");
   std::vector<std::string> parts;
   for (const TaxonomyPart& part : taxonomy_parts()) parts.emplace_back(part.name);
   command->add_option("--group", options->group, "Group the table by a part of the taxonomy")
@@ -110,6 +112,7 @@ Command add_compare(CLI::App& app) {
       "  tutti compare recipes/fashion-lenet-virtual.toml --seeds 5 --bundle fashion.tar.gz\n"
       "  tutti compare recipes/stragglers.toml --strategies ring,butterfly,solo --out compare/s\n"
       "  tutti compare recipes/tasks/image-fashion.toml --cluster two-racks\n"
+      "  tutti compare recipes/demo.toml --seeds 5 --tune optimizer.lr=log:0.003:0.3 --budget 6\n"
       "The same command on the same --out goes on where it ended. See docs/compare.md.");
   return {command, [=] { return run_compare(*options, stop_requested); }, true};
 }

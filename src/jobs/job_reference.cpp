@@ -202,7 +202,8 @@ std::string job_reference() {
       "\n## [[compare]]\n\nOne more contender of `tutti compare`, see docs/compare.md: a `name`, "
       "and "
       "any of the settings above (`strategy.topology = \"tree\"`), which replace those of the "
-      "job.\n";
+      "job. With the name of a strategy of the catalog it adds nobody: it says how that one "
+      "runs.\n";
   return text;
 }
 

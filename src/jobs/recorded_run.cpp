@@ -111,6 +111,7 @@ void visit(RecordVisitor& v, RecordedQuality& q) {
   v.field("target", q.target, "`task.target` of the job");
   v.field("reached", q.reached, "Whether the target was measured", kMayMiss);
   v.field("at_chance", q.at_chance, "Whether the run learnt nothing", kMayMiss);
+  v.field("remedy", q.remedy, "The setting to try where it learnt nothing", Presence::kWhenKnown);
 }
 
 void visit(RecordVisitor& v, RecordedTime& t) {

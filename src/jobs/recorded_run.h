@@ -33,6 +33,7 @@ struct RecordedQuality {
   std::optional<double> target;
   bool reached = false;
   bool at_chance = false;
+  std::string remedy;  // for a run at chance; empty: nothing to remedy
 };
 void visit(RecordVisitor& visitor, RecordedQuality& quality);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/quality.h"
+#include "jobs/rate_to_try.h"
 #include "jobs/run_pictures.h"
 
 namespace tutti {
@@ -12,6 +13,11 @@ namespace {
 
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
+
+// What to try after a run at chance.
+std::string remedy_for(const RunRecord& record, const Job& job) {
+  return (record.unscaled ? "try task.data.standardise = true; " : "") + rate_to_try(job);
+}
 
 }  // namespace
 
@@ -46,7 +52,8 @@ RecordedQuality recorded_quality(const RunRecord& record, const Job& job,
           .final_test = known(figures.final_test),
           .target = job.task.target > 0 ? std::optional(job.task.target) : std::nullopt,
           .reached = figures.reached,
-          .at_chance = is_at_chance(record, figures)};
+          .at_chance = is_at_chance(record, figures),
+          .remedy = is_at_chance(record, figures) ? remedy_for(record, job) : ""};
 }
 
 bool has_collapsed(double first, double best, double last, bool higher_is_better, double chance) {
@@ -93,11 +100,8 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
   text += fmt::format(" {:.4f} on validation at the end, {:.4f} on validation at best\n",
                       figures.last, figures.best);
   if (is_at_chance(record, figures))
-    text += fmt::format(
-        "chance    {} {:.4f} is no better than guessing ({:.4f}); try {}another optimizer.lr, "
-        "lower or higher than {}, or more task.epochs\n",
-        record.metric, figures.last, record.chance,
-        record.unscaled ? "task.data.standardise = true, " : "", job.optimizer.lr);
+    text += fmt::format("chance    {} {:.4f} is no better than guessing ({:.4f}); {}\n",
+                        record.metric, figures.last, record.chance, remedy_for(record, job));
   if (job.task.target <= 0) return text;  // without a target none can be missed
   return text + (figures.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
                                                job.task.target, figures.to_target_s,

@@ -51,6 +51,7 @@ struct OptimizerEntry {
   std::string_view name;
   std::string_view summary;
   Cloned<UpdateRule> (*make)();
+  double lr = 0.1;         // the rate where a job gives none
   int slots = 0;           // buffers of state, each of the size of the parameters
   bool shaped = false;     // its step depends on tensors: it must have each of them as a whole
   bool decouples = false;  // weight decay shrinks the parameters and passes by the gradient
@@ -69,7 +70,7 @@ struct OptimizerConfig {
   std::string_view kind() const { return rule.name(); }
 
   Chosen<OptimizerEntry> rule;
-  double lr = 0.1;
+  double lr = rule.entry().lr;
   double weight_decay = 0;  // added to the gradient as decay * x, or decoupled
   double clip_norm = 0;     // gradients with a larger norm are scaled down to it; 0: off
   ScheduleConfig schedule;

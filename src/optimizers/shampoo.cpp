@@ -7,8 +7,13 @@
 // As in the paper, a dimension beyond `largest_dimension` keeps the diagonal only, and roots, which
 // cost the cube of a dimension, are taken every `root_every` steps. The order k counts all
 // dimensions of the shape, also those of one, whose matrix is the number |G|^2: a column n x 1 has
-// k = 2, and is not stepped like a vector of n. Second moments are doubles: their small eigenvalues
-// decide where steps are long.
+// k = 2, and is not stepped like a vector of n.
+//
+// Roots that are some steps old know nothing of directions that gradients have taken since, and
+// stretch these by up to 1/sqrt(eps): alone they diverge. So, as Anil et al. ("Scalable second
+// order optimization for deep learning", 2020) do, the step of a tensor has the direction of the
+// above and the length of SGD's, lr |G|, unless `graft` is false. Second moments are doubles: their
+// small eigenvalues decide where steps are long.
 #include "optimizers/shampoo.h"
 
 #include <Eigen/Eigenvalues>
@@ -71,6 +76,7 @@ class Shampoo : public Optimizer {
   Shampoo(const ShampooRule& rule, const Layout& layout)
       : size_(layout.size),
         eps_(rule.eps),
+        graft_(rule.graft),
         root_every_(rule.root_every),
         blocks_(blocks_of(layout, rule.largest_dimension)),
         moments_(moments_in(blocks_)),
@@ -86,17 +92,20 @@ class Shampoo : public Optimizer {
     const bool take_roots = age_[0] == 0;
     for (const Block& block : blocks_) {
       // A copy in memory of our own: Eigen's order of additions may depend on the alignment.
-      for (size_t i = 0; i < block.range.size(); ++i)
-        gradient_[static_cast<Eigen::Index>(i)] = g[block.range.begin + i];
+      const auto size = static_cast<Eigen::Index>(block.range.size());
+      for (Eigen::Index i = 0; i < size; ++i)
+        gradient_[i] = g[block.range.begin + static_cast<size_t>(i)];
+      const double length = graft_ ? gradient_.head(size).norm() : 0;
       for (const Axis& axis : block.axes) add_moments(axis);
       const double exponent = -0.5 / static_cast<double>(block.axes.size());
       for (const Axis& axis : block.axes) {
         if (take_roots) take_root(axis, exponent);
         turn(axis);
       }
-      for (size_t i = 0; i < block.range.size(); ++i)
-        x[block.range.begin + i] -=
-            static_cast<float>(lr * gradient_[static_cast<Eigen::Index>(i)]);
+      const double turned = graft_ ? gradient_.head(size).norm() : 0;
+      const double rate = turned > 0 ? lr * length / turned : lr;
+      for (Eigen::Index i = 0; i < size; ++i)
+        x[block.range.begin + static_cast<size_t>(i)] -= static_cast<float>(rate * gradient_[i]);
     }
     age_[0] = static_cast<float>((static_cast<int64_t>(age_[0]) + 1) % root_every_);
     ++steps_;
@@ -179,6 +188,7 @@ class Shampoo : public Optimizer {
 
   size_t size_;
   double eps_;
+  bool graft_;
   int64_t root_every_;
   std::vector<Block> blocks_;
   std::vector<double> moments_, roots_;
@@ -196,6 +206,7 @@ void ShampooRule::visit(Visitor& v) {
           "dimension");
   v.field("largest_dimension", largest_dimension, {1, 1e5},
           "longer dimensions of a tensor keep the diagonal of their second moments only");
+  v.field("graft", graft, "the step of a tensor is as long as that of plain SGD");
 }
 
 std::unique_ptr<Optimizer> ShampooRule::make(const Layout& layout, double) const {

@@ -220,27 +220,51 @@ std::string data_of(const std::vector<ComparedJob>& compared) {
   return "";
 }
 
+// Gives each strategy its own best value of the setting that is tuned. The trials have a folder
+// like that of a comparison in the one of the comparison, so they go on like its runs.
+std::vector<std::optional<ComparedTuning>> tuned(std::vector<ComparedJob>& compared,
+                                                 const ComparisonFolder& home,
+                                                 const ComparisonSettings& settings,
+                                                 const CompareOptions& options,
+                                                 const std::atomic<bool>& stop, Account& account) {
+  const ComparisonFolder folder(home.path() + "/tuning", "", settings);
+  return tune(compared, *options.tuning, options.share_curves,
+              [&](const std::vector<PlannedRun>& plan) {
+                if (options.progress != ProgressStyle::kNone)
+                  tell(
+                      fmt::format("tuning {} by {} trial runs in {}; the same command goes on "
+                                  "with it\n",
+                                  options.tuning->key, plan.size(), folder.path()));
+                return ComparisonRun(plan, folder, options, "quality").run(stop, account);
+              });
+}
+
 }  // namespace
 
 Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bool>& stop,
                    std::string& folder) {
-  const std::vector<ComparedJob> compared = compared_jobs(job, options.strategies);
+  std::vector<ComparedJob> compared = compared_jobs(job, options.strategies);
   const std::vector<uint64_t> seeds =
       options.seeds.empty() ? std::vector<uint64_t>{job.task.seed} : options.seeds;
-  const std::vector<PlannedRun> plan = plan_runs(compared, seeds, options.share_curves);
+  if (options.tuning) validate(*options.tuning, compared, seeds);
   // Seeds are not part of what is compared: more of them may be added later.
   Job fixed = job;
   fixed.task.seed = 1;
   for (Job& entry : fixed.compare) entry.task.seed = 1;
-  const ComparisonFolder home(options.out, job.name,
-                              {resolved_toml(fixed), options.share_curves, data_of(compared)});
+  const ComparisonSettings settings{resolved_toml(fixed), options.share_curves, data_of(compared),
+                                    options.tuning ? options.tuning->text() : ""};
+  const ComparisonFolder home(options.out, job.name, settings);
   folder = home.path();
-  if (options.progress != ProgressStyle::kNone && options.announces)
-    tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
-                     plan.size(), folder, folder));
-  Account account(folder, job.footprint);
+  Account account(folder, job.footprint);  // of the search and of the comparison
+  std::vector<std::optional<ComparedTuning>> found(compared.size());
+  std::vector<PlannedRun> plan;
   std::vector<RunFiles> files;
   try {
+    if (options.tuning) found = tuned(compared, home, settings, options, stop, account);
+    plan = plan_runs(compared, seeds, options.share_curves);
+    if (options.progress != ProgressStyle::kNone && options.announces)
+      tell(fmt::format("comparing {} runs in {}; the same command with --out {} goes on with it\n",
+                       plan.size(), folder, folder));
     files = ComparisonRun(plan, home, options, "quality").run(stop, account);
   } catch (const InterruptedError&) {
     account.close();
@@ -248,6 +272,7 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   }
 
   std::vector<Contender> contenders;
+  std::vector<size_t> of;  // the index of what each contender runs
   for (size_t i = 0; i < compared.size(); ++i) {
     Contender contender{compared[i].job.name, {}};
     for (const uint64_t seed : seeds)
@@ -257,9 +282,12 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
     // As a reader of the folder finds them, wherever it is moved to.
     for (RunFiles& run : contender.runs)
       run.folder = std::filesystem::path(run.folder).lexically_relative(folder).string();
-    if (!contender.runs.empty()) contenders.push_back(std::move(contender));
+    if (contender.runs.empty()) continue;
+    contenders.push_back(std::move(contender));
+    of.push_back(i);
   }
   Comparison result = summarise(job.name, job, contenders);
+  for (size_t row = 0; row < of.size(); ++row) result.strategies[row].tuning = found[of[row]];
   result.task.seeds = seeds;
   result.not_possible = not_possible(compared);
   result.spent = account.close();

@@ -140,6 +140,8 @@ void visit(RecordVisitor& v, ComparedFigures& s) {
   note(v, "error", s.error, "Why that run did not end as it should");
   visit_setting(v, s);
   note(v, "reached", s.reached, "Number of seeds that reached the target");
+  v.field("remedy", s.remedy, "The setting to try where a seed learnt nothing",
+          Presence::kWhenKnown);
   note(v, "quality", s.quality, "Quality over the seeds");
   for (const NamedFigure& each : kFigures) v.field(each.name, s.*each.figure, each.meaning);
   note(v, "energy_method", s.energy_method, "How the energy was obtained");
@@ -153,6 +155,7 @@ void visit(RecordVisitor& v, ComparedFigures& s) {
   note(v, "scaling_efficiency", s.scaling_efficiency,
        "Samples per second / (workers x those of `solo` on the same fabric)");
   note(v, "clients", s.clients, "Labels of the clients, where there are clients");
+  v.field("tuning", s.tuning, "What `--tune` found for it", Presence::kWhenKnown);
 }
 
 void visit(RecordVisitor& v, ComparedStrategy& s) {

@@ -14,6 +14,7 @@
 #include "jobs/recorded_run.h"
 #include "jobs/spending.h"
 #include "testbed/statistics.h"
+#include "testbed/tuned.h"
 
 namespace tutti {
 
@@ -78,6 +79,7 @@ struct ComparedFigures {
   std::vector<std::string> runs;      // a folder for each seed
   std::vector<std::string> statuses;  // how each seed ended; empty in files of earlier versions
   std::optional<int64_t> reached;     // seeds that reached the target
+  std::string remedy;                 // the setting to try where a seed learnt nothing
   ComparedQuality quality;
   OverSeeds to_target_s, to_target_normalised_s, steps_to_target, samples_to_target, converged_s,
       converged_steps, total_s, total_normalised_s, wall_s, cpu_s, startup_s, samples_per_s, steps,
@@ -89,6 +91,7 @@ struct ComparedFigures {
   RecordedAge age_s;
   std::optional<double> update_order, scaling_efficiency;
   std::optional<RecordedTable> clients;
+  std::optional<ComparedTuning> tuning;  // of a comparison with --tune
 };
 void visit(RecordVisitor& visitor, ComparedFigures& figures);
 

@@ -109,11 +109,12 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
                                              path_));
   }
   if (!there) {
-    const json content = {{"schema", kSchema},
-                          {"kind", "comparison plan"},
-                          {"share_curves", settings.share_curves},
-                          {"job", settings.job},
-                          {"data", settings.data}};
+    json content = {{"schema", kSchema},
+                    {"kind", "comparison plan"},
+                    {"share_curves", settings.share_curves},
+                    {"job", settings.job},
+                    {"data", settings.data}};
+    if (!settings.tuning.empty()) content["tuning"] = settings.tuning;
     write_file(plan, content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   }
   // After the plan: a folder with anything in it but a plan would not be known again.
@@ -130,6 +131,11 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
                       fmt::format("{}: holds another comparison; choose another folder, or "
                                   "make the job the same again:{}",
                                   path_, difference(before["job"], settings.job)));
+  if (const json tuning = before.value("tuning", json("")); tuning != settings.tuning)
+    throw ConfigError("--out",
+                      fmt::format("{}: holds a comparison {}; choose another folder", path_,
+                                  tuning == "" ? "without --tune"
+                                               : fmt::format("with --tune {}", tuning.dump())));
   const json data = before.value("data", json());  // missing in older folders
   if (data.is_string() && data != settings.data)
     throw ConfigError("--out", fmt::format("{}: holds runs on other data: its files have changed "

@@ -4,6 +4,7 @@
 //   comparison.json  what is compared; another comparison is refused
 //   jobs/NAME.toml   what each run was started with
 //   runs/NAME/       a run folder each
+//   tuning/          the same of the trials of --tune
 //   compare.json, compare.csv   the result, once it is complete
 #pragma once
 
@@ -18,7 +19,8 @@ namespace tutti {
 struct ComparisonSettings {
   std::string job;  // resolved, with its [[compare]] entries
   bool share_curves = true;
-  std::string data;  // fingerprint of the training data
+  std::string data;    // fingerprint of the training data
+  std::string tuning;  // what --tune asks for; empty: nothing
 };
 
 class ComparisonFolder {

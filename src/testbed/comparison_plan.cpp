@@ -8,20 +8,24 @@
 namespace tutti {
 namespace {
 
-// What decides the learning curve: the class, the task and the optimizer, never the cluster.
+// Those with the same key share a learning curve.
 std::string curve_key(const Job& job, const std::string& equivalence) {
   if (job.cluster.fabric != FabricKind::kVirtual || job.cluster.cost_only) return "";
-  if (equivalence.empty()) return "";
-  Job what;
-  what.task = job.task;
-  what.optimizer = job.optimizer;
-  return equivalence + "\n" + resolved_toml(what);
+  return curve_class(job, equivalence);
 }
 
 // One worker computes whole batches and sends nothing: nobody computes the curve for less.
 bool is_cheapest(const Job& job) { return job.cluster.workers == 1; }
 
 }  // namespace
+
+std::string curve_class(const Job& job, const std::string& equivalence) {
+  if (equivalence.empty()) return "";
+  Job what;
+  what.task = job.task;
+  what.optimizer = job.optimizer;
+  return equivalence + "\n" + resolved_toml(what);
+}
 
 bool runs_alone(const Job& job) { return job.cluster.fabric != FabricKind::kVirtual; }
 

@@ -21,6 +21,10 @@ struct PlannedRun {
   std::optional<size_t> leader;  // index of the run whose learning curve it shares
 };
 
+// What decides how a strategy learns: its equivalence class, the task and the optimizer, never the
+// cluster. Empty for a strategy that is in no class.
+std::string curve_class(const Job& job, const std::string& equivalence);
+
 // Leaders come before those who follow them; runs that measure this machine come first.
 std::vector<PlannedRun> plan_runs(const std::vector<ComparedJob>& compared,
                                   const std::vector<uint64_t>& seeds, bool share_curves);

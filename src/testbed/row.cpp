@@ -255,6 +255,7 @@ ComparedStrategy strategy_row(const Contender& contender) {
     row.seeds.push_back(run.job.task.seed);
     row.runs.push_back(run.folder);
     row.statuses.push_back(run.record.status);
+    if (row.remedy.empty()) row.remedy = run.record.quality.remedy;
   }
   row.name = contender.name;
   row.kind = shown->job.strategy_kind;

@@ -11,6 +11,7 @@
 #include "testbed/question.h"
 #include "testbed/table_layout.h"
 #include "testbed/table_notes.h"
+#include "testbed/tuning.h"
 
 namespace tutti {
 namespace {
@@ -95,27 +96,32 @@ std::vector<TableColumn> columns_of(const Comparison& comparison) {
     return share ? fmt::format("{:.0f} %", 100 * *share) : std::string("-");
   };
   const std::string cost = "cost " + comparison.strategies.front().currency;
-  return {{"strategy", 100, Best::kNone, [](const ComparedStrategy& row) { return row.name; }, {}},
-          {"n",
-           35,
-           Best::kNone,
-           [](const ComparedStrategy& row) { return json_of(row.workers).dump(); },
-           {}},
-          quality_column("final test", 95, higher, &ComparedQuality::test_final),
-          quality_column("final val", 78, higher, &ComparedQuality::validation_final),
-          quality_column("best val", 77, higher, &ComparedQuality::validation_best),
-          time,
-          figure_column("converged s", 30, &Figures::converged_s, significant),
-          figure_column("normed s", 40,
-                        target ? &Figures::to_target_normalised_s : &Figures::total_normalised_s,
-                        significant),
-          figure_column("sent/node", 80, &Figures::bytes_per_node, bytes),
-          {"wait", 70, Best::kLeast, wait_text, wait_share},
-          figure_column("energy J", 75, &Figures::energy_j, significant),
-          figure_column("CO2e g", 45, &Figures::co2e_g, significant),
-          figure_column(cost, 50, &Figures::cost, significant),
-          {"obtained", 90, Best::kNone, status_text, {}},
-          {kPlan, 20, Best::kNone, [](const ComparedStrategy& row) { return row.plan; }, {}}};
+  std::vector<TableColumn> columns = {
+      {"strategy", 100, Best::kNone, [](const ComparedStrategy& row) { return row.name; }, {}},
+      {"n",
+       35,
+       Best::kNone,
+       [](const ComparedStrategy& row) { return json_of(row.workers).dump(); },
+       {}},
+      quality_column("final test", 95, higher, &ComparedQuality::test_final),
+      quality_column("final val", 78, higher, &ComparedQuality::validation_final),
+      quality_column("best val", 77, higher, &ComparedQuality::validation_best),
+      time,
+      figure_column("converged s", 30, &Figures::converged_s, significant),
+      figure_column("normed s", 40,
+                    target ? &Figures::to_target_normalised_s : &Figures::total_normalised_s,
+                    significant),
+      figure_column("sent/node", 80, &Figures::bytes_per_node, bytes),
+      {"wait", 70, Best::kLeast, wait_text, wait_share},
+      figure_column("energy J", 75, &Figures::energy_j, significant),
+      figure_column("CO2e g", 45, &Figures::co2e_g, significant),
+      figure_column(cost, 50, &Figures::cost, significant),
+      {"obtained", 90, Best::kNone, status_text, {}},
+      {kPlan, 20, Best::kNone, [](const ComparedStrategy& row) { return row.plan; }, {}}};
+  for (const ComparedStrategy& row : comparison.strategies)
+    if (row.tuning && columns[1].title != row.tuning->setting)
+      columns.insert(columns.begin() + 1, {row.tuning->setting, 94, Best::kNone, tuning_cell, {}});
+  return columns;
 }
 
 // Those that reached the target first, by time; then the rest by quality.
@@ -200,6 +206,8 @@ std::string comparison_table(const Comparison& comparison, const TableOptions& o
       text += grouped(rows, layout, options.group);
   }
   text += "\n" + table_notes(comparison, all, plans_shown, options);
+  for (const std::string& note : notes_on_settings(comparison))
+    text += wrapped(note, options.columns);
   return text + wrapped(fmt::format("{} marks the best{}. Figures are defined in docs/compare.md.",
                                     options.bold ? "Bold" : "*",
                                     clocks.size() > 1 ? " of each table" : ""),

@@ -28,6 +28,24 @@ std::string settings_of(Job job) {
   return resolved_toml(job);
 }
 
+// What a variant is put on: the [[compare]] entry of its name, which has the settings that suit it,
+// or the job.
+const Job& base_of(const Job& job, const std::string& variant) {
+  for (const Job& entry : job.compare)
+    if (entry.name == variant) return entry;
+  return job;
+}
+
+// An entry that is named like a variant says how that one runs, not what it is.
+void require_no_strategy(const Job& job, const Job& entry) {
+  if (strategy_settings(entry) == strategy_settings(job)) return;
+  throw ConfigError("compare.name",
+                    fmt::format("a [[compare]] entry is named \"{}\" like a strategy of the "
+                                "catalog, for which it may set anything but [strategy]; choose "
+                                "another name",
+                                entry.name));
+}
+
 // Everyone that `all` stands for, the [[compare]] entries last.
 std::vector<Job> everyone(const Job& job) {
   std::vector<Job> all;
@@ -35,27 +53,24 @@ std::vector<Job> everyone(const Job& job) {
   bool own_is_there = false;
   for (const StrategyEntry& entry : strategy_catalog())
     for (const Variant& variant : entry.variants()) {
-      all.push_back(variant_of(job, entry.name, variant));
-      own_is_there = own_is_there || settings_of(all.back()) == own;
+      all.push_back(variant_of(base_of(job, variant.name), entry.name, variant));
+      own_is_there = own_is_there || settings_of(variant_of(job, entry.name, variant)) == own;
     }
   if (!own_is_there) {
     all.push_back(with_settings(job, {}));
     all.back().name = "job";
   }
-  for (const Job& entry : job.compare) {
-    for (const Job& other : all)
-      if (other.name == entry.name)
-        throw ConfigError("compare.name",
-                          fmt::format("a [[compare]] entry is named \"{}\" like a strategy of the "
-                                      "catalog; choose another name",
-                                      entry.name));
-    all.push_back(with_settings(entry, {}));
-  }
+  for (const Job& entry : job.compare)
+    if (is_variant(entry.name))
+      require_no_strategy(job, entry);
+    else
+      all.push_back(with_settings(entry, {}));
   return all;
 }
 
 bool is_entry(const Job& job, const Job& candidate) {
-  return std::any_of(job.compare.begin(), job.compare.end(),
+  return !is_variant(candidate.name) &&
+         std::any_of(job.compare.begin(), job.compare.end(),
                      [&](const Job& entry) { return entry.name == candidate.name; });
 }
 
@@ -151,6 +166,36 @@ std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::st
                       fmt::format("nothing is left to compare; the first reason is: {}",
                                   first ? first->what() : "none was chosen"));
   return result;
+}
+
+std::vector<ComparedJob> planned_with(const std::vector<ComparedJob>& compared,
+                                      const std::vector<std::string>& settings) {
+  TUTTI_CHECK(settings.size() == compared.size());
+  std::vector<ComparedJob> result;
+  Examiner examiner;
+  for (size_t i = 0; i < compared.size(); ++i) {
+    result.push_back(compared[i]);
+    ComparedJob& candidate = result.back();
+    if (settings[i].empty() || !candidate.refusal.empty()) continue;
+    try {
+      const std::string name = candidate.open.name;
+      candidate.open = with_settings(candidate.open, {settings[i]});
+      candidate.open.name = name;
+      Resolved resolved = examiner.examine(candidate.open);
+      candidate.job = std::move(resolved.job);
+      candidate.plan = std::move(resolved.plan);
+    } catch (const ConfigError& error) {
+      candidate.refusal = error.what();
+    }
+  }
+  return result;
+}
+
+bool is_variant(const std::string& name) {
+  for (const StrategyEntry& entry : strategy_catalog())
+    for (const Variant& variant : entry.variants())
+      if (variant.name == name) return true;
+  return false;
 }
 
 std::string variant_name(const Job& job) {

@@ -25,6 +25,14 @@ enum class Memory { kMustSuffice, kMayBeShort };
 std::vector<ComparedJob> compared_jobs(const Job& job, const std::vector<std::string>& names,
                                        Memory memory = Memory::kMustSuffice);
 
+// The same jobs, each with a setting of its own ("optimizer.lr=0.1") on top, or none (""), planned
+// anew. What is not possible so says why in `refusal`.
+std::vector<ComparedJob> planned_with(const std::vector<ComparedJob>& compared,
+                                      const std::vector<std::string>& settings);
+
+// Whether a strategy of the catalog has this name.
+bool is_variant(const std::string& name);
+
 // The name in the catalog of what a job runs, or the kind of its strategy.
 std::string variant_name(const Job& job);
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "jobs/batch_losses.h"
+#include "jobs/rate_to_try.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_quality.h"
 #include "tests/support/jobs.h"
@@ -263,16 +264,32 @@ TEST(RunRecord, ARunThatLearntNothingSaysWhatToTry) {
   record.evaluations.back().quality = 0.508;
   EXPECT_TRUE(
       says("chance    accuracy 0.5080 is no better than guessing (0.5000); try another "
-           "optimizer.lr, lower or higher than 0.25"));
+           "optimizer.lr than 0.25, e.g. 0.025 or 2.5"));
+  EXPECT_TRUE(to_json(record, job)["quality"]["remedy"].get<std::string>().starts_with("try an"));
   EXPECT_EQ(to_json(record, job)["quality"]["at_chance"], true);
   EXPECT_EQ(to_json(record, job)["status"], "done");
   record.unscaled = true;
-  EXPECT_TRUE(says("try task.data.standardise = true, another optimizer.lr"));
+  EXPECT_TRUE(says("try task.data.standardise = true; try another optimizer.lr"));
   record.validation_samples = 1000000;
   EXPECT_FALSE(says("chance"));
+  EXPECT_FALSE(to_json(record, job)["quality"].contains("remedy"));
   record.validation_samples = 10000;
   record.higher_is_better = false;
   EXPECT_FALSE(says("chance"));
+}
+
+TEST(RunRecord, ARateThatIsUnusualForItsOptimizerIsNamed) {
+  const auto tried = [](const std::vector<std::string>& settings) {
+    return rate_to_try(load_job("", settings));
+  };
+  EXPECT_EQ(tried({"optimizer.kind=adam", "optimizer.lr=0.5"}),
+            "optimizer.lr = 0.5 is large for adam: try 0.001");
+  EXPECT_EQ(tried({"optimizer.lr=0.0005"}), "optimizer.lr = 0.0005 is small for sgd: try 0.1");
+  const std::string federated = "strategy.kind=federated_averaging";
+  EXPECT_EQ(tried({federated, "strategy.server={kind=\"yogi\", lr=1.0}"}),
+            "strategy.server.lr = 1 is large for yogi: try 0.03");
+  EXPECT_TRUE(tried({federated, "strategy.server=yogi"}).starts_with("try another optimizer.lr"));
+  EXPECT_TRUE(tried({"strategy.kind=parameter_server"}).starts_with("try another optimizer.lr"));
 }
 
 TEST(RunRecord, LowerIsBetterForErrors) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "data/csv.h"
 #include "jobs/run_folder.h"
@@ -255,6 +256,26 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
   EXPECT_EQ(load_job(file_, {"strategy.kind=scheduled"}).dropped,
             Settings{file_ + ":3: strategy.schedule = \"gpipe\" is not a setting of scheduled and "
                              "was dropped"});
+}
+
+TEST(Settings, ARateThatWasNeverSetSuitsTheKind) {
+  EXPECT_EQ(load_job("", {}).optimizer.lr, 0.1);
+  const Job adam = load_job("", {"optimizer.kind=adam"});
+  EXPECT_EQ(adam.optimizer.lr, 0.001);
+  EXPECT_EQ(with_settings(adam, {"optimizer.kind=sgd"}).optimizer.lr, 0.1);
+  EXPECT_EQ(load_job("", {"optimizer.kind=adam", "optimizer.lr=0.1"}).optimizer.lr, 0.1);
+  const Job set = load_job("", {"optimizer.lr=0.02"});
+  EXPECT_EQ(with_settings(set, {"optimizer.kind=adam"}).optimizer.lr, 0.02) << "it was meant";
+  const auto server = [](const std::string& text) {
+    const std::string settings = strategy_settings(
+        load_job("", {"strategy.kind=federated_averaging", "strategy.server=" + text}));
+    return nlohmann::json::parse(settings)["server"];
+  };
+  EXPECT_EQ(server("sgd")["lr"], 1);
+  EXPECT_EQ(server("adam")["lr"], 0.03);
+  EXPECT_EQ(server("adam")["beta1"], 0.9);
+  EXPECT_EQ(server("adagrad")["beta1"], 0) << "as published";
+  EXPECT_EQ(server("{kind=\"adam\", lr=1.0}")["lr"], 1) << "also where it is another one's default";
 }
 
 TEST_F(SettingsOfAFile, WhatIsNotLeftOverByAKindIsStillRefused) {

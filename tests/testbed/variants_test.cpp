@@ -162,13 +162,32 @@ TEST(ComparedJobs, AreChosenByNameKindOrEntry) {
   EXPECT_EQ(names(compared_jobs(job, {"all"})).back(), "fast");
 }
 
+// An entry that is named like a variant has the settings by which that one is compared.
+TEST(ComparedJobs, AnEntryOfTheSameNameSetsAVariant) {
+  Job job = virtual_job({"optimizer.lr=0.1"});
+  job.compare.push_back(with_settings(job, {"name=gossip", "optimizer.lr=0.02"}));
+  job.compare.push_back(with_settings(job, {"name=ring", "optimizer.lr=0.3"}));
+  size_t plain = 0;
+  for (const ComparedJob& each : compared_jobs(job, {"all"})) {
+    EXPECT_NE(each.job.name, "job") << "the job's own strategy is ring, at whichever rate";
+    const std::string& name = each.job.name;
+    EXPECT_EQ(each.job.optimizer.lr, name == "gossip" ? 0.02 : name == "ring" ? 0.3 : 0.1) << name;
+    EXPECT_TRUE(name != "gossip" || each.job.strategy_kind == "gossip");
+    ++plain;
+  }
+  EXPECT_EQ(plain, compared_jobs(virtual_job(), {"all"}).size()) << "nobody is added";
+  EXPECT_EQ(names(compared_jobs(job, {"gossip", "solo"})).size(),
+            names(compared_jobs(virtual_job(), {"gossip", "solo"})).size())
+      << "it is also one of its kind";
+}
+
 TEST(ComparedJobs, UnknownNamesAreRefusedWithTheNearest) {
   const Job job = virtual_job();
   EXPECT_TRUE(refusal(job, {"buterfly"}).find("did you mean 'butterfly'?") != std::string::npos)
       << refusal(job, {"buterfly"});
   EXPECT_NE(refusal(job, {"listed"}), "accepted");
   Job twice = job;
-  twice.compare.push_back(with_settings(job, {"name=ring"}));
+  twice.compare.push_back(with_settings(job, {"name=ring", "strategy.topology=tree"}));
   EXPECT_TRUE(refusal(twice, {"all"}).find("choose another name") != std::string::npos);
   EXPECT_TRUE(refusal(job, {"direct"}).starts_with("nothing is left to compare"));
   EXPECT_TRUE(refusal(virtual_job({"task.global_batch=2"}), {"ring", "tree"})

@@ -1,11 +1,20 @@
 // The columns of the result table: where a figure comes from, how it is written, which end is best.
 
 import {bytes, count, digits, grams, joules, kilowattHours, percent, seconds} from "./format.js";
-import {clockShown, energyObtainedBy, higherIsBetter, metric, quality, qualityOf} from "./model.js";
+import {
+  clockShown,
+  energyObtainedBy,
+  higherIsBetter,
+  metric,
+  quality,
+  qualityOf,
+  strategies
+} from "./model.js";
 
 const plain = (value) =>
     (value === null || value === undefined ? null : {mean: value, min: value, max: value});
 const stat = (key) => (strategy) => strategy[key];
+const tunedSetting = strategies.map((s) => s.tuning && s.tuning.setting).find(Boolean);
 const better = higherIsBetter ? "most" : "least";
 
 // [key, heading, statistic, format, which is best, only in the long table, how it was obtained]
@@ -21,6 +30,21 @@ export const COLUMNS = [
   ["bytes_total", "Bytes sent", stat("bytes_total"), bytes, "least", false],
   ["energy_j", "Energy", stat("energy_j"), joules, "least", false, energyObtainedBy],
   ["scaling", "Scaling efficiency", (s) => plain(s.scaling_efficiency), percent, "most", false],
+  [
+    "tuning", tunedSetting ? `Own best ${tunedSetting}` : "Own best setting",
+    (s) => plain(s.tuning && s.tuning.value), (v) => digits(v), null, false,
+    (some) => some.some((s) => s.tuning && s.tuning.at_edge) ?
+        `at an end of the range: ${
+            some.filter((s) => s.tuning && s.tuning.at_edge).map((s) => s.name).join(", ")}` :
+        "inside the range"
+  ],
+  [
+    "tuning_s", "Search, time", (s) => plain(s.tuning && s.tuning.total_s), seconds, "least", true
+  ],
+  [
+    "tuning_j", "Search, energy", (s) => plain(s.tuning && s.tuning.energy_j), joules, "least",
+    true, energyObtainedBy
+  ],
   [
     "staleness", "Staleness",
     (s) => s.staleness && {mean: s.staleness.mean, min: null, max: s.staleness.max},

@@ -14,12 +14,30 @@ namespace {
 
 constexpr Bounds kShare{1e-9, 1};
 
-void visit_server(Visitor& v, ServerOptimizerConfig& c) {
-  v.field("lr", c.lr, kPositive, "rate of the server's optimizer");
+// What a kind has where a job says nothing. Plain SGD with lr = 1 is the average itself. The
+// adaptive rules divide by the root of the squares, so that lr is about how far each parameter
+// moves in a round: 1 would leave nothing of what was learnt. With eps = 0.001, Reddi et al. find
+// rates from 0.003 to 0.1 best, and have no momentum with adagrad.
+ServerOptimizerConfig usual(ServerKind kind) {
+  ServerOptimizerConfig config;
+  config.kind = kind;
+  if (config.adapts()) config.lr = 0.03;
+  if (kind == ServerKind::kAdagrad) config.beta1 = 0;
+  return config;
+}
+
+// `before` is the kind that was chosen before: what was never set suits the kind.
+void visit_server(Visitor& v, ServerOptimizerConfig& c, ServerKind before) {
+  const ServerOptimizerConfig old = usual(before), own = usual(c.kind);
+  if (c.lr == old.lr) c.lr = own.lr;
+  if (c.beta1 == old.beta1) c.beta1 = own.beta1;
+  v.field("lr", c.lr, kPositive,
+          "rate of the server's optimizer; by default 1 (sgd, momentum), 0.03 (the adaptive ones)");
   if (c.kind == ServerKind::kMomentum)
     v.field("momentum", c.momentum, kBelowOne, "share of its velocity kept");
   if (c.adapts()) {
-    v.field("beta1", c.beta1, kBelowOne, "share of the mean of differences that is kept");
+    v.field("beta1", c.beta1, kBelowOne,
+            "share of the mean of differences kept; by default 0 (adagrad), 0.9 (adam, yogi)");
     if (c.kind != ServerKind::kAdagrad)
       v.field("beta2", c.beta2, kBelowOne, "share of the mean of their squares that is kept");
     v.field("eps", c.eps, kPositive, "degree of adaptivity, added to the root of the squares");
@@ -58,8 +76,9 @@ void visit(Visitor& v, Config& c) {
           "samples of a local step; 0: task.global_batch divided by the clients of a round");
   v.field("proximal", c.proximal, kNotNegative,
           "FedProx: this times the distance from the server's parameters is added to gradients");
+  const ServerKind before = c.server.kind;
   component(
-      v, "server", c.server.kind, [&](Visitor& inner) { visit_server(inner, c.server); },
+      v, "server", c.server.kind, [&](Visitor& inner) { visit_server(inner, c.server, before); },
       "what takes the averaged difference for a gradient; sgd with lr = 1 is the plain average");
   component(
       v, "split", c.split.kind, [&](Visitor& inner) { visit(inner, c.split); },

@@ -35,7 +35,7 @@ struct ServerOptimizerConfig {
   ServerKind kind = ServerKind::kSgd;
   double lr = 1;
   double momentum = 0.9;  // momentum
-  double beta1 = 0.9;     // the adaptive ones, as what follows
+  double beta1 = 0.9;     // the adaptive ones, as what follows; of adagrad 0
   double beta2 = 0.99;
   double eps = 1e-3;
   SecondMoments second_moments = SecondMoments::kPaper;

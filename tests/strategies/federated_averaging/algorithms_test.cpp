@@ -83,8 +83,9 @@ TEST(FederatedAveraging, FedProxByHand) {
 
 // FedAvgM, FedAdagrad, FedAdam and FedYogi.
 TEST(FederatedAveraging, ServerOptimizersByHand) {
-  const double lr = 0.05, b1 = 0.9, b2 = 0.99, eps = 0.001, momentum = 0.7;
+  const double lr = 0.05, b2 = 0.99, eps = 0.001, momentum = 0.7;
   for (const std::string kind : {"sgd", "momentum", "adagrad", "adam", "yogi"}) {
+    const double b1 = kind == "adagrad" ? 0 : 0.9;  // as published
     const Settings settings = federated({"strategy.server={kind=\"" + kind + "\", lr=0.05" +
                                          (kind == "momentum" ? ", momentum=0.7}" : "}")});
     FederatedReference reference(settings, {}, kClients, 8);

@@ -1,0 +1,14 @@
+// What to change after a run that has learnt nothing: the setting that is most likely at fault.
+#pragma once
+
+#include <string>
+
+#include "jobs/job.h"
+
+namespace tutti {
+
+// "optimizer.lr = 0.5 is large for adam: try 0.001", or both directions where the rate is a usual
+// one. Also of the rate of a server that adapts.
+std::string rate_to_try(const Job& job);
+
+}  // namespace tutti
