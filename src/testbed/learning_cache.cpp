@@ -39,7 +39,7 @@ void visit(RecordVisitor& v, LessonFile& file) {
 // Whether it changes what is learned when messages take another time.
 bool depends_on_times(const Job& job) {
   const Taxonomy taxonomy = job.strategy->taxonomy();
-  return taxonomy.timing != "synchronous" ||
+  return taxonomy.timing != Timing::kSynchronous ||
          taxonomy.stragglers.find("left out") != std::string_view::npos;
 }
 

@@ -178,7 +178,7 @@ TEST(WhatIf, PlansAnewForAnotherCluster) {
   EXPECT_GT(other_plans, 0u);
 }
 
-class Advice : public testing::Test {
+class AdviseTest : public testing::Test {
  protected:
   void SetUp() override {
     write_text(folder_ / "job.toml", R"(name = "small"
@@ -217,7 +217,7 @@ latency = "1 ms"
   TemporaryFolder folder_;
 };
 
-TEST_F(Advice, RanksStrategiesAndSaysWhatCannotRun) {
+TEST_F(AdviseTest, RanksStrategiesAndSaysWhatCannotRun) {
   const json advice = ask({"solo", "allreduce"}, 2, false);
   std::set<std::string> ranked, refused;
   double before_s = 0;
@@ -244,13 +244,13 @@ TEST_F(Advice, RanksStrategiesAndSaysWhatCannotRun) {
   EXPECT_FALSE(advice["bandwidth"]["flips"].empty());
   EXPECT_GE(advice["batch"]["points"].size(), 3u);
   EXPECT_EQ(advice["workers"].size(), 3u);  // 1, 2, 4
-  const std::string text = advice_text(described_by<tutti::Advice>(advice));
+  const std::string text = advice_text(described_by<Advice>(advice));
   for (const char* word : {"Why", "What to change", "network", "batch", "Not possible here"})
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
 // Those that learn in their own way, or whose messages depend on values, are judged too.
-TEST_F(Advice, KnowsEveryStrategyOfTheCatalog) {
+TEST_F(AdviseTest, KnowsEveryStrategyOfTheCatalog) {
   const json advice = ask({}, 1, true);
   size_t variants = 0;
   for (const StrategyEntry& entry : strategy_catalog()) variants += entry.variants().size();
@@ -270,7 +270,7 @@ double measured_s(const Job& job, const Data& data) {
 
 // What is advised is what a comparison then shows, for every variant: those that wait for nobody
 // and those that talk only now and then, too.
-TEST_F(Advice, GivesTheTimesThatRunsTake) {
+TEST_F(AdviseTest, GivesTheTimesThatRunsTake) {
   Job base = job();
   base.cluster = load_cluster(folder_ / "cluster.toml");
   const Data data = resolve(with_settings(base, {"strategy={ kind = \"solo\" }"})).data;
@@ -290,7 +290,7 @@ TEST_F(Advice, GivesTheTimesThatRunsTake) {
 
 // Where a whole run would be too much, the intervals that are simulated stand for those that are
 // not, by a few of them or by two lengths of shorter ones.
-TEST_F(Advice, TakesLaterIntervalsToBeLikeTheFirst) {
+TEST_F(AdviseTest, TakesLaterIntervalsToBeLikeTheFirst) {
   Job base = job();
   base.cluster = load_cluster(folder_ / "cluster.toml");
   base.task.epochs = 16;
@@ -325,7 +325,7 @@ TEST_F(Advice, TakesLaterIntervalsToBeLikeTheFirst) {
 }
 
 // Members of a class learn alike, so one of them computes for all.
-TEST_F(Advice, ComputesGradientsOncePerClass) {
+TEST_F(AdviseTest, ComputesGradientsOncePerClass) {
   int runs = 0;
   const json advice = json_of(advise(
       job(), options({"ring", "butterfly"}, 2, true),
@@ -335,7 +335,7 @@ TEST_F(Advice, ComputesGradientsOncePerClass) {
   EXPECT_FALSE(advice.contains("bandwidth"));
 }
 
-TEST_F(Advice, MeasuresTheModelHere) {
+TEST_F(AdviseTest, MeasuresTheModelHere) {
   AdviseOptions measured = options({"ring"}, 1, true);
   measured.declared = false;
   const json advice = json_of(advise(job(), measured, silent, never));
@@ -346,7 +346,7 @@ TEST_F(Advice, MeasuresTheModelHere) {
               advice["task"]["flops_per_sample"].get<double>(), 1e-3);
 }
 
-TEST_F(Advice, SaysWhatDoesNotFitTheMemory) {
+TEST_F(AdviseTest, SaysWhatDoesNotFitTheMemory) {
   write_text(folder_ / "cluster.toml",
              "[cluster]\nfabric = \"virtual\"\nworkers = 4\n"
              "memory = \"1 kB\"\n");
@@ -357,7 +357,7 @@ TEST_F(Advice, SaysWhatDoesNotFitTheMemory) {
   EXPECT_NE(advice["memory"]["text"].get<std::string>().find("hybrid"), std::string::npos);
 }
 
-TEST_F(Advice, RefusesWhatItCannotAnswer) {
+TEST_F(AdviseTest, RefusesWhatItCannotAnswer) {
   const Job aimless = with_settings(job(), {"task.target=0"});
   EXPECT_THROW(advise(aimless, options({}, 1, true), silent, never), ConfigError);
   EXPECT_THROW(ask({"rinq"}, 1, true), ConfigError);
