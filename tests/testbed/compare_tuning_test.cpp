@@ -36,7 +36,8 @@ class CompareTuning : public testing::Test {
     return run_tutti(Arguments{"compare", "job.toml"} + arguments, {.folder = folder_.path()}, 120);
   }
   json row(const std::string& out, const std::string& name) {
-    for (const json& each : json_in(folder_ / (out + "/compare.json"))["strategies"])
+    const json comparison = json_in(folder_ / (out + "/compare.json"));
+    for (const json& each : comparison["strategies"])
       if (each["name"] == name) return each;
     ADD_FAILURE() << "no strategy " << name;
     return json::object();
