@@ -101,7 +101,10 @@ TEST_F(SurveyTest, EveryCellComesFromRuns) {
        {"Model quality", "Training time", "missed -", "absent is left out", "refused"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " in\n" << text;
   const std::string page = content_of(folder_ / "survey/survey.html");
-  EXPECT_NE(page.find("\"runs\":[\"runs/"), std::string::npos);  // which each cell leads to
+  // The page draws its links from this; page_rules_test.py follows them in a browser.
+  EXPECT_NE(page.find("\"folder\":\"easy\""), std::string::npos);
+  EXPECT_NE(page.find("\"runs/solo-seed1\""), std::string::npos);
+  EXPECT_GT(result["spent"]["joules"], 0);
   EXPECT_NE(page.find("needs racks"), std::string::npos);  // why hierarchical is refused
   EXPECT_EQ(json_in(folder_ / "survey/survey.json"), result);
   EXPECT_EQ(json_of(described_by<Survey>(result)), result);
