@@ -165,14 +165,17 @@ TEST(ComparedJobs, AreChosenByNameKindOrEntry) {
 // An entry that is named like a variant has the settings by which that one is compared.
 TEST(ComparedJobs, AnEntryOfTheSameNameSetsAVariant) {
   Job job = virtual_job({"optimizer.lr=0.1"});
-  job.compare.push_back(with_settings(job, {"name=gossip", "optimizer.lr=0.02"}));
+  job.compare.push_back(with_settings(job, {"name=gossip-ring", "optimizer.lr=0.02"}));
   job.compare.push_back(with_settings(job, {"name=ring", "optimizer.lr=0.3"}));
   size_t plain = 0;
   for (const ComparedJob& each : compared_jobs(job, {"all"})) {
     EXPECT_NE(each.job.name, "job") << "the job's own strategy is ring, at whichever rate";
     const std::string& name = each.job.name;
-    EXPECT_EQ(each.job.optimizer.lr, name == "gossip" ? 0.02 : name == "ring" ? 0.3 : 0.1) << name;
-    EXPECT_TRUE(name != "gossip" || each.job.strategy_kind == "gossip");
+    EXPECT_EQ(each.job.optimizer.lr, name == "gossip-ring" ? 0.02
+                                     : name == "ring"      ? 0.3
+                                                           : 0.1)
+        << name;
+    EXPECT_TRUE(name != "gossip-ring" || each.job.strategy_kind == "gossip");
     ++plain;
   }
   EXPECT_EQ(plain, compared_jobs(virtual_job(), {"all"}).size()) << "nobody is added";
