@@ -224,6 +224,10 @@ TEST(AdviceText, SaysWhatIsAsGood) {
   EXPECT_EQ(sentence_of(advice),
             "Use ring on 8 nodes: 41 s +- 4.1 s; local-sgd-16 and tree are as good within the "
             "error.");
+  advice.choices[2].behind = 0.21;  // somebody else is tied with it and with the first
+  advice.choices[2].behind_error = 0.06;
+  EXPECT_EQ(sentence_of(advice),
+            "Use ring on 8 nodes: 41 s +- 4.1 s; local-sgd-16 is as good within the error.");
   AdvisedChoice unknown = choice("gossip", 1, 20);
   unknown.place_first = unknown.place_last = std::nullopt;
   unknown.assumed = "it learns like ring";
