@@ -36,6 +36,13 @@ bool is_borrowed(const AdvisedChoice& choice) {
   return choice.time_s && choice.fits && !choice.assumed.empty();
 }
 
+// Its own difference to the first choice says so: a place may also overlap because somebody between
+// the two is tied with both.
+bool is_as_good(const AdvisedChoice& choice) {
+  return choice.is_judged() && *choice.place_first == 1 &&
+         choice.behind.value_or(0) <= choice.behind_error.value_or(0);
+}
+
 // Those that could come first, if they learned like the one whose curve they have.
 std::string unknown_rivals(const Advice& advice, double best_s) {
   std::vector<std::string> names;
@@ -72,8 +79,7 @@ std::string sentence_of(const Advice& advice) {
   if (!best.is_judged()) return nothing_to_use(advice);
   std::vector<std::string> as_good;
   for (const AdvisedChoice& choice : choices)
-    if (&choice != &best && choice.is_judged() && *choice.place_first == 1)
-      as_good.push_back(choice.name);
+    if (&choice != &best && is_as_good(choice)) as_good.push_back(choice.name);
   std::string text = fmt::format("Use {}: {}", who_and_where(best), time_of(best));
   if (!as_good.empty())
     text += fmt::format("; {} {} as good within the error", list_of(as_good),

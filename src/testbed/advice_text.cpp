@@ -162,10 +162,13 @@ std::string nodes_text(const Advice& a) {
   std::string text;
   for (const TriedNodes& each : a.tried_nodes) {
     if (a.choices.empty() || each.name != a.choices.front().name) continue;
-    const double percent = std::abs(100 * each.change) < 0.5 ? 0 : 100 * each.change;
-    text += fmt::format("{} {} {:+.0f} % of the time{}",
-                        text.empty() ? fmt::format("  nodes        {}", each.name) : ";",
-                        each.where, percent, each.taken ? " (taken)" : "");
+    const double percent = std::abs(100 * each.change);
+    const std::string change =
+        percent < 0.5 ? "as long"
+                      : fmt::format("{:.0f} % {}", percent, each.change > 0 ? "longer" : "shorter");
+    text += fmt::format("{} {} {}{}",
+                        text.empty() ? fmt::format("  nodes        {} takes", each.name) : ",",
+                        each.where, change, each.taken ? " (taken)" : "");
   }
   return text.empty() ? "" : text + "\n";
 }
