@@ -21,6 +21,7 @@ inline void add_common(CLI::App* app, CommonOptions& options) {
   app->add_flag("-q,--quiet", options.quiet, "Print no progress");
 }
 
+Command add_advise(CLI::App& app, const std::atomic<bool>& stop);
 Command add_verify(CLI::App& app, const std::atomic<bool>& stop);
 
 }  // namespace tutti

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/arguments.h"
@@ -14,10 +17,12 @@
 #include "core/described_json.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "fabric/outcome.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "jobs/run_status.h"
 #include "testbed/bundle.h"
+#include "testbed/bundle_file.h"
 #include "testbed/report.h"
 #include "testbed/table.h"
 
@@ -64,9 +69,33 @@ std::string write_tuned(const Comparison& result, const CompareCommandOptions& o
   return fmt::format("settings   {}/tuned.toml\n", folder);
 }
 
+// Throws ConfigError before anything runs: a bundle takes the place of another bundle, and of
+// nothing else.
+void require_bundle_place(const CompareCommandOptions& options) {
+  const std::string& path = options.bundle;
+  if (path.empty()) return;
+  if (!options.tune.empty())
+    throw ConfigError("--bundle",
+                      "--bundle with --tune: a bundle repeats runs, not searches; keep what the "
+                      "search finds (its tuned.toml) as entries of the job, and bundle that job");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+    throw ConfigError(
+        "--bundle", fmt::format("--bundle {}: cannot be written: {}", path, std::strerror(errno)));
+  if (!std::filesystem::exists(path)) return;
+  try {
+    read_bundle_file(path);
+  } catch (const Error&) {
+    throw ConfigError("--bundle", fmt::format("--bundle {}: exists, and is not a bundle; choose "
+                                              "another name, or remove it",
+                                              path));
+  }
+}
+
 }  // namespace
 
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
+  require_bundle_place(options);
   Job job = job_of(options);
   CompareOptions compare_options;
   if (!options.strategies.empty()) compare_options.strategies = options.strategies;
@@ -81,10 +110,14 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
   std::string folder;
   const Comparison result = compare(job, compare_options, stop, folder);
   std::string page = fmt::format("report     {}/report.html\n", folder);
+  int code = kExitDone;
   try {
     write_file(folder + "/report.html", report_html(result));
   } catch (const DataError& error) {  // the comparison itself is complete
-    page = fmt::format("report     not written: {}\n", error.what());
+    page = fmt::format(
+        "report     not written: {}; make room, and the same command with --out {} writes it\n",
+        error.what(), folder);
+    code = kExitInternal;
   }
   if (!options.bundle.empty())
     write_bundle(options.bundle, job, result, folder, compare_options.share_curves);
@@ -101,7 +134,7 @@ int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& s
     if (!options.bundle.empty())
       std::cout << printable(fmt::format("bundle     {}\n", options.bundle));
   }
-  return 0;
+  return code;
 }
 
 }  // namespace tutti

@@ -53,6 +53,8 @@ json json_member(const Members& members, const std::string& name, const std::str
     refuse_bundle(path, fmt::format("{} is missing in it", printable(name)));
   json whole = parse_shallow_json(found->second);
   if (whole.is_discarded()) refuse_bundle(path, fmt::format("{} is not JSON", printable(name)));
+  if (!whole.is_object())
+    refuse_bundle(path, fmt::format("{} is not a JSON object", printable(name)));
   return whole;
 }
 

@@ -1,5 +1,7 @@
 #include "testbed/step_simulation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,6 +15,10 @@ namespace {
 constexpr int64_t kWarmUp = 2;
 constexpr int64_t kSteps = 8;         // where every step is like the other
 constexpr int64_t kRandomSteps = 64;  // where they differ
+constexpr int64_t kMostSteps = 64 * 256;
+// What nodes that do not wait for each other still have under way when a run ends may take longer
+// than its steps: the longer run takes at least this many times as long as the shorter one.
+constexpr double kOutweighs = 5;
 constexpr int kStragglerSeeds = 3;
 constexpr double kWireShare = 0.957;  // of the bandwidth that payloads get, as the fabric has it
 
@@ -60,13 +66,31 @@ void find_busiest_link(const RunRecord& longer, const RunRecord& shorter,
   look(received, true);
 }
 
+// Nodes that do not wait for each other end one after the other, and some talk only every so many
+// steps: a few steps would drown in that.
+bool steps_are_synchronous(const Job& job) {
+  return job.strategy->taxonomy().timing == Timing::kSynchronous;
+}
+
 StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
                           const std::atomic<bool>& stop) {
-  const int64_t warm_up = std::max(kWarmUp, resolve(job, data).plan.settling_steps);
+  const Plan plan = resolve(job, data).plan;
+  const auto whole_periods = [&](int64_t least) {
+    return (least + plan.recurs_every - 1) / plan.recurs_every * plan.recurs_every;
+  };
+  const int64_t warm_up = whole_periods(std::max(kWarmUp, plan.settling_steps));
+  steps = whole_periods(steps);
   const RunRecord shorter = run_steps(job, data, warm_up, stop);
-  const RunRecord longer = run_steps(job, data, warm_up + steps, stop);
+  RunRecord longer = run_steps(job, data, warm_up + steps, stop);
+  const bool may_drown = !steps_are_synchronous(job) && plan.settling_steps == 0;
+  while (may_drown && steps < kMostSteps && total_s(longer) < kOutweighs * total_s(shorter)) {
+    steps *= 4;
+    longer = run_steps(job, data, warm_up + steps, stop);
+  }
   const auto count = static_cast<double>(steps);
   const double seconds = total_s(longer) - total_s(shorter);
+  if (!(seconds > 0))
+    throw Error(fmt::format("{} simulated steps take no longer than {}", warm_up + steps, warm_up));
   StepFigures figures;
   figures.nodes = static_cast<int64_t>(longer.nodes.size());
   figures.step_s = seconds / count;
@@ -88,12 +112,6 @@ StepFigures simulate_once(const Job& job, const Data& data, int64_t steps,
     *share = std::clamp(*share / total, 0.0, 1.0);  // ends differ a little between the two runs
   find_busiest_link(longer, shorter, job.cluster, seconds, figures);
   return figures;
-}
-
-// Nodes that do not wait for each other end one after the other, and some talk only every so many
-// steps: a few steps would drown in that.
-bool steps_are_synchronous(const Job& job) {
-  return job.strategy->taxonomy().timing == Timing::kSynchronous;
 }
 
 }  // namespace

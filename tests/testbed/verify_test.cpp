@@ -135,6 +135,37 @@ TEST_F(Verify, APartIsRunWithWhomItSharesItsCurve) {
   }
 }
 
+// A bundle takes the place of another bundle, never of the job, its data or anything else.
+TEST_F(Verify, ABundleReplacesNothingElse) {
+  const std::string job = virtual_job(kGenerated);
+  write_text(folder_ / "job.toml", job);
+  const auto refused = [&](const Arguments& more, const std::string& part) {
+    const Ended ended = run_in(
+        folder_, Arguments{"compare", "job.toml", "--strategies", "solo", "--out", "o"} + more);
+    EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+    EXPECT_TRUE(has(ended.err, part)) << ended.err;
+    EXPECT_FALSE(fs::exists(folder_ / "o")) << "nothing has run";
+  };
+  refused({"--bundle", "job.toml"}, "is not a bundle");
+  EXPECT_EQ(content_of(folder_ / "job.toml"), job);
+  refused({"--bundle", "."}, "is not a bundle");
+  refused({"--bundle", "nowhere/b.tar.gz"}, "cannot be written");
+  refused({"--bundle", "b.tar.gz", "--tune", "optimizer.lr=0.1,0.2"}, "tuned.toml");
+}
+
+TEST_F(Verify, MembersThatAreNoObjectsAreRefused) {
+  for (const char* member : {"claims.json", "compare.json"})
+    for (const char* text : {"null", "[]", "3"}) {
+      BundleFile file = read_bundle_file(*made_ / kBundleFile);
+      file.members[member] = text;
+      write_bundle_file(folder_ / kBundleFile, file);
+      const Ended ended = verify();
+      EXPECT_EQ(ended.exit_code, kExitBadJob) << ended.err;
+      EXPECT_TRUE(has(ended.err, kBundleFile)) << ended.err;
+      EXPECT_FALSE(has(ended.err, "json.exception")) << ended.err;
+    }
+}
+
 TEST_F(Verify, PeopleReadWhatIsConfirmed) {
   const Ended ended = verify({"--part", "ring,local-sgd-16"});
   EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
