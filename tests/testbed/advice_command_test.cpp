@@ -27,7 +27,7 @@ class AdviseCommand : public testing::Test {
   SubprocessOptions options() const {
     return {.folder = folder_.path(), .environment = {"XDG_CACHE_HOME=" + folder_.path() + "/c"}};
   }
-  Ended ask(const Arguments& more) const { return run_tutti(command(more), options()); }
+  Ended ask(const Arguments& more) const { return run_tutti(command(more), options(), kLate_s); }
   static bool says(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
@@ -42,7 +42,8 @@ TEST_F(AdviseCommand, WritesTheJobToRun) {
     // The sentence is the last line.
     const size_t last = ended.out.rfind('\n', ended.out.size() - 2);
     EXPECT_EQ(ended.out.substr(last + 1, 4), "Use ") << ended.out;
-    const Ended trained = run_tutti({"train", "best.toml", "--out", "run", "--json"}, options());
+    const Ended trained =
+        run_tutti({"train", "best.toml", "--out", "run", "--json"}, options(), kLate_s);
     EXPECT_EQ(trained.exit_code, 0) << trained.err;
     std::filesystem::remove_all(folder_ / "run");
     std::filesystem::remove(folder_ / "best.toml");
