@@ -27,7 +27,7 @@ constexpr double kUsualBudget_s = 300;
 constexpr double kRedraw_s = 1;
 constexpr double kBetweenAnswers_s = 5;
 
-// What is going on: one live line on a terminal, a plain line for each work otherwise.
+// Shows progress: one live line on a terminal, a plain line for each work otherwise.
 class AdviceProgress {
  public:
   explicit AdviceProgress(bool quiet) : quiet_(quiet), live_(isatty(STDERR_FILENO) != 0) {}
@@ -93,7 +93,7 @@ std::string lessons_folder() {
   return folder + "/lessons";
 }
 
-// What to do with the job that was written.
+// Says how to use the job that was written.
 std::string use_of(const std::string& file, const Advice& advice) {
   const AdvisedChoice& best = advice.choices.front();
   return fmt::format("{} is the job to run: tutti train {} simulates {} {}", file, file, best.name,

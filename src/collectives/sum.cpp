@@ -48,7 +48,7 @@ void Sum::add(const Sum& other) {
 }
 
 std::span<std::byte> Sum::bytes() {
-  // Of both kinds a zero is all zeros.
+  // A zero of either kind is all zeros.
   if (!std::exchange(begun_, true)) arithmetic_.fill(memory_, std::byte{0});
   return memory_;
 }

@@ -32,7 +32,7 @@ class Sum {
   void add(std::span<const float> term) { add(term, 0); }
   void add(std::span<const float> term, size_t begin);  // to the values from there on
   void add(const Sum& other);
-  // What is sent, or summed with others: zeros where nothing was added.
+  // The values to send, or to sum with others: zeros where nothing was added.
   std::span<std::byte> bytes();
   std::span<std::byte> bytes(Range range);
   // Where a whole sum arrives that somebody else has sent; it is this one from then on.

@@ -61,7 +61,7 @@ inline constexpr double kReferenceFlops = 20e9;
 enum class FabricKind { kProcess, kVirtual };
 constexpr auto words(FabricKind) { return WordList<2>{"process", "virtual"}; }
 
-// Who decides how messages that are under way at once share the links of a virtual cluster.
+// Decides how messages that are under way at once share the links of a virtual cluster.
 enum class NetworkSolver { kSimgrid, kIncremental, kSimgridFull };
 constexpr auto words(NetworkSolver) {
   return WordList<3>{"simgrid", "incremental", "simgrid_full"};
@@ -141,7 +141,7 @@ double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 int64_t host_of(const ClusterConfig& config, int64_t node);
 int64_t hosts_of(const ClusterConfig& config, int64_t nodes);  // machines of all of them
 
-// What a host draws, and null where it is of no kind of its own.
+// The kind of a host, and null where it is of no kind of its own.
 double idle_watts_of(const ClusterConfig& config, int64_t host);
 double busy_watts_of(const ClusterConfig& config, int64_t host);
 const HostKind* kind_of_host(const ClusterConfig& config, int64_t host);

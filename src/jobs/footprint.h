@@ -38,7 +38,7 @@ struct Figure {
   double value = 0;
   std::string method;
 };
-// Of what the machines draw: the rest of the data centre is added.
+// For the energy that the machines draw: the rest of the data centre is added.
 double kilowatt_hours(const FootprintConfig& config, double joules);
 Figure co2e_grams(const FootprintConfig& config, double joules);
 

@@ -8,7 +8,7 @@
 namespace tutti::simulation {
 namespace {
 
-// What ends so close together ends together, as in the rest of the simulator.
+// Messages that end so close together end together, as in the rest of the simulator.
 constexpr double kMoment_s = 1e-9;
 // Differences of levels that are nothing but rounding: a sum of some thousand terms is off by less.
 constexpr double kRounding = 1e-12;

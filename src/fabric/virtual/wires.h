@@ -1,4 +1,4 @@
-// What is so on the wires whoever decides how flows share them.
+// Properties of the wires that hold whichever solver shares them.
 #pragma once
 
 namespace tutti::simulation {
