@@ -141,7 +141,7 @@ double memory_of(const ClusterConfig& config, int64_t node);  // bytes
 int64_t host_of(const ClusterConfig& config, int64_t node);
 int64_t hosts_of(const ClusterConfig& config, int64_t nodes);  // machines of all of them
 
-// The kind of a host, and null where it is of no kind of its own.
+// The power that a host draws, and its kind: null where it has none of its own.
 double idle_watts_of(const ClusterConfig& config, int64_t host);
 double busy_watts_of(const ClusterConfig& config, int64_t host);
 const HostKind* kind_of_host(const ClusterConfig& config, int64_t host);
