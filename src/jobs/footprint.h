@@ -47,7 +47,7 @@ struct Cost {
   Figure on_demand;
   std::optional<double> spot;
 };
-// Of so many machines; those of a virtual cluster have the prices of their kinds.
+// The price of so many machines; those of a virtual cluster have the prices of their kinds.
 Cost cost_of(const FootprintConfig& config, const ClusterConfig& cluster, int64_t machines,
              double seconds);
 

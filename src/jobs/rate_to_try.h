@@ -1,4 +1,4 @@
-// What to change after a run that has learnt nothing: the setting that is most likely at fault.
+// Names the setting that is most likely at fault after a run that has learnt nothing.
 #pragma once
 
 #include <string>

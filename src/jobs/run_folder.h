@@ -14,7 +14,7 @@ namespace tutti {
 
 // Throws DataError naming the path and the reason.
 std::string read_file(const std::string& path);
-// What a path may be instead of that of a file.
+// The path that stands for standard output.
 inline constexpr std::string_view kStandardOutput = "-";
 // All of it at once (core/whole_file.h); what a link stands for, not the link. What is no regular
 // file is written as it is, and "-" and standard output by any other name go to standard output.

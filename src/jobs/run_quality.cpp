@@ -14,7 +14,7 @@ namespace {
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
 
-// What to try after a run at chance.
+// Names what to try after a run at chance.
 std::string remedy_for(const RunRecord& record, const Job& job) {
   return (record.unscaled ? "try task.data.standardise = true; " : "") + rate_to_try(job);
 }

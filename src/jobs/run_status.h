@@ -12,7 +12,8 @@ constexpr auto words(RunStatus) {
   return WordList<6>{"done", "collapsed", "diverged", "peer lost", "interrupted", "failed"};
 }
 
-// Of the word in a record. One of a version that has more words is not that of a run that is done.
+// Reads the word of a record. A word that only another version has is not that of a run that is
+// done.
 inline bool ended_well(std::string_view status) {
   return value_of(status, RunStatus::kFailed) == RunStatus::kDone;
 }

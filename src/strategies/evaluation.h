@@ -14,7 +14,7 @@ struct Quality {
   double loss = 0;     // mean
   double quality = 0;  // accuracy, or mean squared error
 };
-// Of tags of purpose kEvaluation. Strategies that say more while they evaluate begin at 2.
+// Parts of tags of purpose kEvaluation. Strategies that say more while they evaluate begin at 2.
 enum class EvaluationPart : uint64_t { kValidation = 0, kTest = 1 };
 Quality evaluate_together(Context& context, std::span<const uint32_t> samples, Tag tag);
 Quality evaluate_among(Context& context, std::span<const Rank> members,

@@ -1,4 +1,4 @@
-// Who moves bytes from host to host and shares the links among those that do: SimGrid, or the
+// Flows move bytes from host to host, and a solver shares the links among them: SimGrid, or the
 // solver of our own (`cluster.network_solver`).
 //
 // No actor waits for a flow. What has ended is kept until it is collected, and the world is told to

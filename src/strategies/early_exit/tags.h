@@ -9,7 +9,7 @@ namespace tutti {
 
 // Of purpose kActivation.
 enum class ScoresPart : uint64_t { kTraining, kJudging, kAnswering };
-// Of purpose kEvaluation, beside those of evaluation.h.
+// Parts of purpose kEvaluation, beside those of evaluation.h.
 enum class JudgingPart : uint64_t { kVerdicts = 2, kAnswers = 3, kSums = 4 };
 // Of purpose kControl.
 enum class TierPart : uint64_t { kLoss, kExitLoss, kReport };

@@ -68,7 +68,7 @@ class LockstepGossip {
     return training_.evaluate(context_.members);
   }
 
-  // Of purpose kEvaluation, beside those of evaluation.h.
+  // Parts of purpose kEvaluation, beside those of evaluation.h.
   enum class MeasuringPart : uint64_t { kMean = 2, kDistance = 3 };
 
   Context& context_;
