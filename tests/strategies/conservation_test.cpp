@@ -64,7 +64,7 @@ Settings everywhere(const std::string& fabric) {
 }
 
 // Returns why parameters do not move by the samples that were counted; empty if they do.
-// displacement_test.cpp has what they do instead.
+// docs/definitions.md says why at length, and displacement_test.cpp has what they do instead.
 std::string moves_otherwise(const std::string& variant, const std::string& kind) {
   static const std::map<std::string, std::string> kReasons = {
       {"elastic-averaging", "the centre goes a part of the way to its workers"},
@@ -76,7 +76,7 @@ std::string moves_otherwise(const std::string& variant, const std::string& kind)
   if (kReasons.contains(variant)) return kReasons.at(variant);
   if (kind == "early_exit" || kind == "hybrid" || kind == "pipeline" ||
       kind == "pipeline_servers" || kind == "tensor")
-    return "a model of one layer cannot be cut; equivalence_test compares it with solo";
+    return "a model of one layer cannot be cut; it is compared with solo elsewhere";
   if (kind == "scheduled") return "coordinates are solved for, there is no gradient step";
   return "";
 }
