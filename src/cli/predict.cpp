@@ -13,6 +13,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/units.h"
 #include "data/prediction.h"
 #include "jobs/kept_answers.h"
 #include "jobs/launcher.h"
@@ -284,7 +285,7 @@ int run_predict(const PredictOptions& options) {
     if (samples.data.labelled) result["quality"] = quality;
     std::cout << result.dump() << "\n";
   } else if (samples.data.labelled) {
-    tell(fmt::format("{} {:.4f} on {} samples\n", metric, quality, predictions.count));
+    tell(fmt::format("{} {} on {} samples\n", metric, human_quality(quality), predictions.count));
   }
   return 0;
 }

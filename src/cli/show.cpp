@@ -26,12 +26,17 @@ RecordedRun record_of(const std::string& folder) {
         fmt::format("{0}: is a comparison, not a run; `tutti report {0}` shows it, and "
                     "`tutti show {0}/runs/*` its runs",
                     folder));
+  if (!std::filesystem::exists(folder + "/run.json", failed))
+    throw DataError(
+        fmt::format("{}: is not the folder of a run that has ended: it has no run.json; give the "
+                    "folder that `tutti train` names at its end",
+                    folder));
   return read_recorded_run(folder + "/run.json");
 }
 
-// A figure, or a dash where there is none.
-std::string cell(const std::optional<double>& value, const char* format) {
-  return value ? fmt::format(fmt::runtime(format), *value) : "-";
+// Figures, or a dash where there is none.
+std::string quality_cell(const std::optional<double>& quality) {
+  return quality ? human_quality(*quality) : "-";
 }
 
 std::string seconds_cell(const std::optional<double>& seconds) {
@@ -45,9 +50,8 @@ void print_row(const RecordedRun& run, size_t name_width) {
   fmt::print(
       "{:<{}} {:<8} {:>3} {:<9} {:>10} {:>9} {:>8} {:>9} {:>9} {:>10}{}\n", printable(run.name),
       name_width, printable(run.fabric), run.workers, printable(run.obtained),
-      cell(quality.final_test, "{:.4f}"), cell(quality.last, "{:.4f}"),
-      cell(quality.best, "{:.4f}"), quality.reached ? seconds_cell(run.time.to_target_s) : missed,
-      seconds_cell(run.time.total_s),
+      quality_cell(quality.final_test), quality_cell(quality.last), quality_cell(quality.best),
+      quality.reached ? seconds_cell(run.time.to_target_s) : missed, seconds_cell(run.time.total_s),
       run.bytes_sent ? human_quantity(static_cast<double>(*run.bytes_sent), Unit::kBytes) : "-",
       ended_well(run.status) ? "" : "  " + printable(run.status));
 }

@@ -39,7 +39,7 @@ int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   if (record.exit_code != 0) {
     tell(fmt::format("tutti: {}: {}\n", word_of(record.status), printable(record.error)));
     for (const NodeOutcome& outcome : record.outcomes)
-      if (!outcome.error.empty() && outcome.error != record.error &&
+      if (!outcome.error.empty() && !record.error.starts_with(outcome.error) &&
           outcome.error != word_of(record.status) && !missed_one_that_failed(outcome, record))
         tell(fmt::format("tutti:   {}\n", printable(outcome.error)));
   }

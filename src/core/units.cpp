@@ -29,6 +29,7 @@ constexpr Suffix kRates[] = {{"B/s", 1},           {"kB/s", 1e3},          {"MB/
 constexpr Suffix kFlops[] = {
     {"FLOP/s", 1}, {"kFLOP/s", 1e3}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}};
 constexpr Suffix kWatts[] = {{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}};
+constexpr Suffix kJoules[] = {{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}};
 
 std::span<const Suffix> suffixes(Unit unit) {
   switch (unit) {
@@ -42,6 +43,8 @@ std::span<const Suffix> suffixes(Unit unit) {
       return kFlops;
     case Unit::kWatts:
       return kWatts;
+    case Unit::kJoules:
+      return kJoules;
   }
   return {};
 }
@@ -58,6 +61,8 @@ size_t printed_suffixes(Unit unit) {
       return 5;
     case Unit::kWatts:
       return 3;
+    case Unit::kJoules:
+      return 5;
   }
   return 0;
 }
@@ -111,6 +116,11 @@ std::string human_quantity(double value, Unit unit) {
   const double scaled = value / suffix.factor;
   if (std::abs(scaled) >= 1000) return fmt::format("{:.0f} {}", scaled, suffix.name);
   return fmt::format("{:.3g} {}", scaled, suffix.name);
+}
+
+std::string human_quality(double quality) {
+  const double size = std::abs(quality);
+  return fmt::format(fmt::runtime(size < 0.1 || size >= 1e4 ? "{:.4g}" : "{:.4f}"), quality);
 }
 
 }  // namespace tutti

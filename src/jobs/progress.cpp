@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "core/units.h"
+
 namespace tutti {
 namespace {
 
@@ -88,11 +90,11 @@ void Progress::evaluation(const EvaluationRow& row) {
   if (style_ == ProgressStyle::kLive || style_ == ProgressStyle::kJson) print(last_);
   if (style_ != ProgressStyle::kLines) return;
   const std::string measured =  // nothing, where only costs count or there are no samples for it
-      std::isnan(row.quality)
-          ? ""
-          : fmt::format(" {} {:.4f}, loss {:.4f},", metric_, row.quality, row.loss);
-  tell(fmt::format("{}: epoch {:.4g}, step {}:{} {:.1f} s\n", title_, row.epoch, row.step, measured,
-                   row.time_s));
+      std::isnan(row.quality) ? ""
+                              : fmt::format(" {} {}, loss {},", metric_, human_quality(row.quality),
+                                            human_quality(row.loss));
+  tell(fmt::format("{}: epoch {:.4g}, step {}:{} {}\n", title_, row.epoch, row.step, measured,
+                   human_quantity(row.time_s, Unit::kSeconds)));
 }
 
 // What matters least goes first where a line is narrow: which run, how far, how fast; and what is
@@ -104,7 +106,7 @@ std::string Progress::line_of(const StepRow& row, size_t columns) const {
       done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(course_.steps - at) : 0;
   const std::string step = fmt::format("step {}/{}, ", at, course_.steps);
   std::string learnt = fmt::format("loss {:.3f}, ", row.loss);
-  if (quality_ >= 0) learnt += fmt::format("{} {:.4f}, ", metric_, quality_);
+  if (quality_ >= 0) learnt += fmt::format("{} {}, ", metric_, human_quality(quality_));
   const auto samples = static_cast<double>(row.samples - course_.samples_before);
   const std::string rate = fmt::format("{:.0f} samples/s, ", elapsed > 0 ? samples / elapsed : 0);
   const std::string rest = fmt::format("{:.0f} s left", left);

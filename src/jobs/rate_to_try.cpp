@@ -54,4 +54,11 @@ std::string rate_to_try(const Job& job) {
       lr, lr / 10, lr * 10);
 }
 
+std::string lower_rate_to_try(const Job& job) {
+  const std::string text = rate_to_try(job);
+  if (text.find(" is large for ") != std::string::npos) return text;
+  const double lr = job.optimizer.lr;
+  return fmt::format("try a lower optimizer.lr than {:g}, e.g. {:g}", lr, lr / 10);
+}
+
 }  // namespace tutti

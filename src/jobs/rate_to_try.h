@@ -11,4 +11,7 @@ namespace tutti {
 // one. Also of the rate of a server that adapts.
 std::string rate_to_try(const Job& job);
 
+// The same after a loss that grew beyond all numbers: only lower rates help.
+std::string lower_rate_to_try(const Job& job);
+
 }  // namespace tutti

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/quality.h"
+#include "core/units.h"
 #include "jobs/rate_to_try.h"
 #include "jobs/run_pictures.h"
 
@@ -14,9 +15,11 @@ namespace {
 constexpr double kLeastGain = 0.1;  // share of the way from chance to perfect; less is noise
 constexpr double kLostShare = 0.5;
 
+const std::string kStandardise = "try task.data.standardise = true; ";
+
 // Names what to try after a run at chance.
 std::string remedy_for(const RunRecord& record, const Job& job) {
-  return (record.unscaled ? "try task.data.standardise = true; " : "") + rate_to_try(job);
+  return (record.unscaled ? kStandardise : "") + rate_to_try(job);
 }
 
 }  // namespace
@@ -69,6 +72,8 @@ bool has_collapsed(double first, double best, double last, bool higher_is_better
 }
 
 void judge_quality(RunRecord& record, const Job& job) {
+  if (record.status == RunStatus::kDiverged)
+    record.error += "; " + (record.unscaled ? kStandardise : "") + lower_rate_to_try(job);
   if (record.status != RunStatus::kDone) return;
   const QualityFigures figures = quality_of(record, job);
   if (!has_collapsed(figures.first, figures.best, figures.last, record.higher_is_better,
@@ -96,17 +101,18 @@ std::string quality_text(const RunRecord& record, const Job& job, const QualityF
   if (std::isnan(figures.best)) return "";
   std::string text = fmt::format("quality   {}", record.metric);
   if (!std::isnan(figures.final_test))
-    text += fmt::format(" {:.4f} on test at the end,", figures.final_test);
-  text += fmt::format(" {:.4f} on validation at the end, {:.4f} on validation at best\n",
-                      figures.last, figures.best);
+    text += fmt::format(" {} on test at the end,", human_quality(figures.final_test));
+  text += fmt::format(" {} on validation at the end, {} on validation at best\n",
+                      human_quality(figures.last), human_quality(figures.best));
   if (is_at_chance(record, figures))
     text += fmt::format("chance    {} {:.4f} is no better than guessing ({:.4f}); {}\n",
                         record.metric, figures.last, record.chance, remedy_for(record, job));
   if (job.task.target <= 0) return text;  // without a target none can be missed
-  return text + (figures.reached ? fmt::format("target    {} reached after {:.2f} s ({} clock)\n",
-                                               job.task.target, figures.to_target_s,
-                                               record.virtual_clock ? "virtual" : "wall")
-                                 : fmt::format("target    {} not reached\n", job.task.target));
+  return text + (figures.reached
+                     ? fmt::format("target    {} reached after {} ({} clock)\n", job.task.target,
+                                   human_quantity(figures.to_target_s, Unit::kSeconds),
+                                   record.virtual_clock ? "virtual" : "wall")
+                     : fmt::format("target    {} not reached\n", job.task.target));
 }
 
 }  // namespace tutti

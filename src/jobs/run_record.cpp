@@ -218,17 +218,19 @@ std::string summary(const RunRecord& record, const Job& job) {
                         record.resumed.steps, total_steps(record));
   if (!record.nodes.empty()) {
     const RecordedTime time = recorded_time(record, quality);
+    const auto seconds = [](double value) { return human_quantity(value, Unit::kSeconds); };
     text += fmt::format(
-        "time      {:.2f} s {}: compute {:.2f}, aggregate {:.2f}, communicate "
-        "{:.2f}, wait {:.2f} (mean of nodes)\n",
-        total_seconds(record), clock, *time.compute_s, *time.aggregate_s, *time.communicate_s,
-        *time.wait_s);
+        "time      {} {}: compute {}, aggregate {}, communicate {}, wait {} (mean of nodes)\n",
+        seconds(total_seconds(record)), clock, seconds(*time.compute_s), seconds(*time.aggregate_s),
+        seconds(*time.communicate_s), seconds(*time.wait_s));
+    const double speed = samples_per_second(record);
     text += fmt::format(
-        "speed     {:.0f} samples/s, {} sent in {} messages, {:.0f} J ({})\n",
-        samples_per_second(record),
+        "speed     {} samples/s, {} sent in {} messages, {} ({})\n",
+        speed < 100 ? fmt::format("{:.3g}", speed) : fmt::format("{:.0f}", speed),
         human_quantity(sum(record.nodes, [](const NodeReport& n) { return double(n.bytes_sent); }),
                        Unit::kBytes),
-        sum(record.nodes, [](const NodeReport& n) { return double(n.messages); }), record.joules,
+        sum(record.nodes, [](const NodeReport& n) { return double(n.messages); }),
+        human_quantity(record.joules, Unit::kJoules),
         record.energy_method.substr(0, record.energy_method.find(' ')));
     text += fmt::format("footprint {}\n", in_perspective({.kwh = record.kwh,
                                                           .co2e_grams = record.co2e.value,

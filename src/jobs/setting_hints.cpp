@@ -162,7 +162,10 @@ std::string choice_hint(const std::string& value, const std::vector<std::string_
     return fmt::format("did you mean '{}'?", other->second);
   const std::string variant = variant_hint(plain, allowed);
   if (!variant.empty()) return variant;
-  const std::string near = nearest(value, allowed);
+  std::string near = nearest(value, allowed);
+  for (const std::string_view name : allowed)  // a part of a name: mnist
+    if (near.empty() && plain.size() >= 3 && name.find(plain) != std::string_view::npos)
+      near = name;
   return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
 }
 

@@ -59,9 +59,28 @@ inline std::string toml_place(const toml::node& node, const std::string& file) {
 inline std::string toml_text(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return fmt::format("\"{}\"", *text);
   if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  std::string inside;
+  const auto add = [&](const std::string& one) { inside += (inside.empty() ? "" : ", ") + one; };
+  if (const toml::array* list = node.as_array()) {
+    for (const toml::node& one : *list) add(toml_text(one));
+    return fmt::format("[{}]", inside);
+  }
+  if (const toml::table* table = node.as_table()) {
+    for (const auto& [key, value] : *table)
+      add(fmt::format("{} = {}", key.str(), toml_text(value)));
+    return fmt::format("{{ {} }}", inside);
+  }
   std::ostringstream text;
   node.visit([&](const auto& value) { text << value; });
   return text.str();
+}
+
+// Says how to write the whole number that is nearest to one with a point or an exponent.
+inline std::string whole_instead_of(double value) {
+  if (!std::isfinite(value) || std::abs(value) > 1e15) return "without a point or an exponent";
+  if (std::floor(value) != value)
+    return fmt::format("e.g. {:.0f} or {:.0f}", std::floor(value), std::ceil(value));
+  return fmt::format("written as {:.0f}, without a point or an exponent", value);
 }
 
 // An error that says where: those of components do not, they know their settings' names alone.
@@ -134,7 +153,7 @@ class TomlReader : public Visitor {
               const char*) override {
     const toml::node* node = find(key);
     // An entry of a comparison may inherit its kind from the job.
-    if (origin_.changed.contains(prefix_ + key) && !(node && is_of_file(key)))
+    if (changed_.empty() && origin_.changed.contains(prefix_ + key) && !(node && is_of_file(key)))
       changed_ = node ? text(key, *node) : value;
     if (!node) return;
     const std::string chosen = text(key, *node);
@@ -252,7 +271,9 @@ class TomlReader : public Visitor {
 
   int64_t integer(const char* key, const toml::node& node, Bounds bounds) const {
     if (node.is_floating_point())
-      fail(key, node, fmt::format("= {} must be a whole number, without a point", toml_text(node)));
+      fail(key, node,
+           fmt::format("= {} must be a whole number, {}", toml_text(node),
+                       whole_instead_of(*node.value_exact<double>())));
     const auto value = as<int64_t>(key, node, "a whole number");
     check_bounds(key, node, static_cast<double>(value), bounds);
     return value;
@@ -300,7 +321,7 @@ class TomlReader : public Visitor {
   TomlOrigin& origin_;
   std::string prefix_;
   std::set<std::string> known_;
-  std::string changed_;  // the new value of the last choice that the command line changed
+  std::string changed_;  // the new value of the first choice that the command line changed
 };
 
 }  // namespace tutti

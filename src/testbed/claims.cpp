@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "jobs/job.h"
 
 namespace tutti {
@@ -110,8 +111,8 @@ void Maker::quality(const ComparedStrategy& row) {
       comparison.task.higher_is_better ? kLeastAccuracy : kLeastShare * std::abs(*quality->mean);
   made.elsewhere.absolute = std::max(least, half_range(*quality));
   if (!is_simulated(row)) made.same = made.elsewhere;
-  made.text =
-      fmt::format("{} ends with {} {:.4f}", row.name, comparison.task.metric, *quality->mean);
+  made.text = fmt::format("{} ends with {} {}", row.name, comparison.task.metric,
+                          human_quality(*quality->mean));
   claims.push_back(std::move(made));
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/printable.h"
+#include "core/units.h"
 
 namespace tutti {
 namespace {
@@ -55,7 +56,7 @@ std::string CompareProgress::bar(const RunProgress& run) const {
                                  std::string(kBarWidth - full, '.'), 100 * share);
   if (run.total == 0) line += "  starting";
   if (run.loss && *run.loss != 0) line += fmt::format("  loss {:.3f}", *run.loss);
-  if (run.quality) line += fmt::format("  {} {:.4f}", metric_, *run.quality);
+  if (run.quality) line += fmt::format("  {} {}", metric_, human_quality(*run.quality));
   return line.substr(0, columns_);
 }
 

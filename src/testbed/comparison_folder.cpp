@@ -91,7 +91,10 @@ ComparisonFolder::ComparisonFolder(const std::string& path, const std::string& n
   try {
     open(settings);
   } catch (const fs::filesystem_error& error) {
-    throw ConfigError("--out", fmt::format("{}: cannot be used: {}", path_, error.what()));
+    throw ConfigError("--out",
+                      fmt::format("{}: the folder of the comparison cannot be used: {}; name "
+                                  "one with --out where you may write",
+                                  path_, error.code().message()));
   }
 }
 

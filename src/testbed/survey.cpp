@@ -178,7 +178,10 @@ Survey survey(const SurveyOptions& options, const std::atomic<bool>& stop, std::
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
-    throw ConfigError("--out", fmt::format("{}: cannot be written: {}", folder, failed.message()));
+    throw ConfigError("--out",
+                      fmt::format("{}: the folder of the survey cannot be written: {}; name one "
+                                  "with --out where you may write",
+                                  folder, failed.message()));
 
   Survey result;
   result.cluster = options.cluster;

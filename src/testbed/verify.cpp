@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/temporary_folder.h"
+#include "core/units.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_status.h"
 #include "testbed/compare.h"
@@ -106,10 +107,10 @@ void announce_runs(const Comparison& there, const std::vector<std::string>& stra
     if (wall && wall->mean) wall_s += *wall->mean * static_cast<double>(seeds.size());
   }
   tell(
-      fmt::format("running {} of {} strategies with {} of {} seeds again; they took {:.0f} s of "
+      fmt::format("running {} of {} strategies with {} of {} seeds again; they took {} of "
                   "a machine there\n",
                   strategies.size(), there.strategies.size(), seeds.size(),
-                  there.strategies.front().seeds.size(), wall_s));
+                  there.strategies.front().seeds.size(), human_quantity(wall_s, Unit::kSeconds)));
 }
 
 // A job without what may differ between machines and between runs that compute their own learning

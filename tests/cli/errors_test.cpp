@@ -212,6 +212,10 @@ TEST_F(Refused, FoldersThatCannotBeUsed) {
   for (const std::string& out : {folder_ / "file", folder_ / "file/below",
                                  std::string("/proc/nowhere"), std::string(5000, 'x')})
     expect({"train", "job.toml", "--out", out}, {out, "cannot be written", "name one with --out"});
+  expect({"compare", "job.toml", "--out", "/proc/nowhere"},
+         {"/proc/nowhere: the folder of the comparison cannot be used: ", "name one with --out"});
+  expect({"survey", "--out", "/proc/nowhere"},
+         {"/proc/nowhere: the folder of the survey cannot be written: ", "name one with --out"});
   // Whoever holds a run keeps it.
   std::filesystem::create_directory(folder_ / "full");
   write_text(folder_ / "full/run.json", "precious");
@@ -221,7 +225,7 @@ TEST_F(Refused, FoldersThatCannotBeUsed) {
   expect({"predict", "full"}, {"full", "not the folder of a run"});
   expect({"predict", "nowhere"}, {"nowhere", "not the folder of a run"});
   expect({"predict", std::string(5000, 'x')}, {"not the folder of a run"});
-  expect({"show", "nowhere"}, {"nowhere"});
+  expect({"show", "nowhere"}, {"nowhere", "is not the folder of a run", "has no run.json"});
 }
 
 TEST_F(Refused, CommandLines) {

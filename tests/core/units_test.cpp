@@ -10,8 +10,8 @@
 namespace tutti {
 namespace {
 
-constexpr Unit kAll[] = {Unit::kSeconds, Unit::kBytes, Unit::kBytesPerSecond, Unit::kFlopsPerSecond,
-                         Unit::kWatts};
+constexpr Unit kAll[] = {Unit::kSeconds,        Unit::kBytes, Unit::kBytesPerSecond,
+                         Unit::kFlopsPerSecond, Unit::kWatts, Unit::kJoules};
 
 TEST(Units, ReadsWhatPeopleWrite) {
   EXPECT_DOUBLE_EQ(parse_quantity("1 Gbit/s", Unit::kBytesPerSecond), 125e6);
@@ -66,6 +66,7 @@ TEST(Units, PeopleGetThreeDigits) {
   EXPECT_EQ(human_quantity(0.00042, Unit::kSeconds), "420 us");
   EXPECT_EQ(human_quantity(125e6, Unit::kBytesPerSecond), "125 MB/s");
   EXPECT_EQ(human_quantity(59.5, Unit::kSeconds), "59.5 s");
+  EXPECT_EQ(human_quantity(0.2291, Unit::kJoules), "229 mJ");
 }
 
 // What rounds up to the next unit is written in it.
@@ -79,6 +80,14 @@ TEST(Units, TheLargestUnitIsWrittenWithoutAnExponent) {
   EXPECT_EQ(human_quantity(7200, Unit::kSeconds), "7200 s");
   EXPECT_EQ(human_quantity(123456, Unit::kWatts), "123 kW");
   EXPECT_EQ(human_quantity(-0.00042, Unit::kSeconds), "-420 us");
+}
+
+TEST(Units, ASmallErrorIsNotNought) {
+  EXPECT_EQ(human_quality(0.9), "0.9000");
+  EXPECT_EQ(human_quality(0), "0");
+  EXPECT_EQ(human_quality(9331700028486172.0), "9.332e+15");
+  EXPECT_EQ(human_quality(0.0000314159), "3.142e-05");
+  EXPECT_EQ(human_quality(NAN), "nan");
 }
 
 }  // namespace

@@ -234,6 +234,29 @@ TEST(RunRecord, TotalsFollowTheDefinitions) {
   EXPECT_EQ(simulated["obtained"], "simulated");
 }
 
+// A short run has taken some time and some energy.
+TEST(RunRecord, SmallFiguresAreNotNought) {
+  Job job = load_job("", {"task.target=0.85"});
+  RunRecord record;
+  record.status = RunStatus::kDone;
+  record.metric = "accuracy";
+  record.virtual_clock = true;
+  record.joules = 0.229;
+  record.energy_method = "simulated";
+  record.nodes = {example(0)};
+  NodeReport& node = record.nodes[0];
+  node.total_s = 2.5e-3;
+  node.compute_s = 1.25e-3;
+  node.wait_s = node.aggregate_s = node.communicate_s = 42e-6;
+  for (EvaluationRow& row : node.evaluations) row.time_s = 1.144e-3;
+  record.evaluations = node.evaluations;
+  const std::string text = summary(record, job);
+  for (const char* part : {"2.5 ms virtual: compute 1.25 ms, aggregate 42 us, communicate 42 us, "
+                           "wait 42 us",
+                           "229 mJ (simulated)", "reached after 1.14 ms"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
 // A target that nobody measured against was not missed either.
 TEST(RunRecord, OnlyWhatWasMeasuredCanMissTheTarget) {
   Job job = load_job("", {"task.target=0.95"});
@@ -290,6 +313,24 @@ TEST(RunRecord, ARateThatIsUnusualForItsOptimizerIsNamed) {
             "strategy.server.lr = 1 is large for yogi: try 0.03");
   EXPECT_TRUE(tried({federated, "strategy.server=yogi"}).starts_with("try another optimizer.lr"));
   EXPECT_TRUE(tried({"strategy.kind=parameter_server"}).starts_with("try another optimizer.lr"));
+}
+
+TEST(RunRecord, ADivergedRunSaysWhatToTry) {
+  RunRecord record;
+  const auto judged = [&](const Settings& settings) {
+    record.status = RunStatus::kDiverged;
+    record.error = "the loss is nan";
+    judge_quality(record, load_job("", settings));
+    return record.error;
+  };
+  EXPECT_EQ(judged({"optimizer.lr=100"}),
+            "the loss is nan; optimizer.lr = 100 is large for sgd: try 0.1");
+  EXPECT_EQ(judged({"optimizer.lr=0.25"}),
+            "the loss is nan; try a lower optimizer.lr than 0.25, e.g. 0.025");
+  record.unscaled = true;
+  EXPECT_EQ(judged({"optimizer.lr=0.25"}),
+            "the loss is nan; try task.data.standardise = true; try a lower optimizer.lr than "
+            "0.25, e.g. 0.025");
 }
 
 TEST(RunRecord, LowerIsBetterForErrors) {

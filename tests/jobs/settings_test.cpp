@@ -233,12 +233,16 @@ TEST_F(SettingsOfAFile, AKindOfTheCommandLineDropsWhatOnlyTheOldOneHas) {
                              "dropped"});
   EXPECT_EQ(adam.optimizer.lr, 0.25) << "what both have is kept";
   EXPECT_EQ(load_job(file_, {"strategy.kind=gossip"}).dropped.size(), 1u);
+  // A kind has settings of its own; a choice that goes with it has none.
+  EXPECT_EQ(load_job(file_, {"strategy.kind=parameter_server", "strategy.consistency=asp"}).dropped,
+            Settings{file_ + ":10: strategy.topology = \"tree\" is not a setting of "
+                             "parameter_server and was dropped"});
   const Job real = load_job(file_, {"cluster.fabric=process"});
   EXPECT_EQ(real.dropped.size(), 2u);
   EXPECT_EQ(real.cluster.workers, 4);
   EXPECT_EQ(load_job(file_, {"task.model.kind=logistic"}).dropped.size(), 1u);
   EXPECT_EQ(load_job(file_, {"task.model=logistic"}).dropped,
-            Settings{file_ + ":3: task.model.hidden = [ 30, 20 ] was dropped: --set "
+            Settings{file_ + ":3: task.model.hidden = [30, 20] was dropped: --set "
                              "task.model=logistic replaces all of task.model"});
   // Entries of a comparison without a kind of their own drop such keys too.
   write_file(file_,
@@ -309,7 +313,11 @@ TEST(Settings, WhatOthersCallAChoice) {
   EXPECT_TRUE(hint("strategy.kind=diloco").starts_with("did you mean 'local_sgd' with strategy."));
   EXPECT_EQ(hint("optimizer.kind=nag"), "did you mean 'nesterov'?");
   EXPECT_EQ(problem_of("", {"cluster.workers=2.5"}),
-            "command line: cluster.workers = 2.5 must be a whole number, without a point");
+            "command line: cluster.workers = 2.5 must be a whole number, e.g. 2 or 3");
+  EXPECT_EQ(problem_of("", {"task.global_batch=1e3"}),
+            "command line: task.global_batch = 1000 must be a whole number, written as 1000, "
+            "without a point or an exponent");
+  EXPECT_EQ(hint("task.data=mnist"), "did you mean 'fashion-mnist'?");
 }
 
 TEST(Settings, AnUnknownWordIsRefusedWithThoseThatAreKnown) {
