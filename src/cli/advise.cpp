@@ -50,6 +50,9 @@ class AdviceProgress {
          printable(fmt::format("after {:.0f} s: {}\n", answered_s_, sentence)));
     if (live_) draw();
   }
+  void noticed(const std::string& remarks) {
+    if (!quiet_) tell((live_ ? "\r\033[K" : "") + remarks);
+  }
   void waiting() {
     if (live_ && !quiet_ && passed_s() - drawn_s_ > kRedraw_s) draw();
   }
@@ -115,6 +118,7 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
       .cache = options.no_cache ? "" : lessons_folder()};
   asked.answered = [&](const std::string& sentence) { progress.answered(sentence); };
   asked.waiting = [&] { progress.waiting(); };
+  asked.noticed = [&](const std::string& remarks) { progress.noticed(remarks); };
   const Advice advice = advise(
       job_of({{}, options.job, options.sets, "", ""}), asked,
       [&](const std::string& what) { progress.doing(what); }, stop);

@@ -295,12 +295,8 @@ RunRecord launch(Job& job, const LaunchOptions& options, const std::atomic<bool>
   leave_if(stop);
   require_memory(job, resolved.plan);
   leave_if(stop);
-  if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive) {
-    if (const std::string text = features_text(resolved.data); !text.empty())
-      tell(fmt::format("features: {}\n", text));
-    if (const std::string text = classes_text(resolved.data); !text.empty())
-      tell(fmt::format("classes: {}\n", text));
-  }
+  if (options.progress == ProgressStyle::kLines || options.progress == ProgressStyle::kLive)
+    tell(remarks_on(resolved.data));
   counters.sample();
   const Reading reading{seconds_since(start), own_cpu_seconds() - cpu_before_s, counters.joules()};
   return run(resolved, reading, options, stop);

@@ -206,4 +206,13 @@ std::string classes_text(const Data& data) {
       classes, names.front(), names.back());
 }
 
+std::string remarks_on(const Data& data) {
+  std::string lines;
+  if (const std::string text = features_text(data); !text.empty())
+    lines += fmt::format("features: {}\n", text);
+  if (const std::string text = classes_text(data); !text.empty())
+    lines += fmt::format("classes: {}\n", text);
+  return printable(lines);
+}
+
 }  // namespace tutti

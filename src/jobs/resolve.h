@@ -38,6 +38,9 @@ std::string features_text(const Data& data);
 // Asks whether classes are meant where the texts of many classes are numbers. Returns "" elsewhere.
 std::string classes_text(const Data& data);
 
+// Both as lines that are safe to print, for whoever starts runs.
+std::string remarks_on(const Data& data);
+
 // On a virtual cluster: the first worker that needs more memory than its node has. Of processes:
 // all workers of this machine together, where they need more than it has.
 struct Shortage {

@@ -129,6 +129,7 @@ Advice advise(const Job& job, const AdviseOptions& options, const Announce& anno
   Job loadable = with_settings(base, {"strategy={ kind = \"solo\" }"});  // the data alone:
   loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
   const Resolved task = resolve(loadable);
+  if (const std::string remarks = remarks_on(task.data); !remarks.empty()) options.noticed(remarks);
   LearningCache cache(options.cache, task_identity(base, task), base, announce);
 
   if (!options.declared) announce("measuring the model on this machine");

@@ -26,6 +26,8 @@ struct AdviseOptions {
   // Called with each new answer, in one sentence, and now and then while nothing else is said.
   std::function<void(const std::string&)> answered = [](const std::string&) {};
   std::function<void()> waiting = [] {};
+  // Called once with what there is to say of the data, in lines, where there is something.
+  std::function<void(const std::string&)> noticed = [](const std::string&) {};
 };
 
 // Throws ConfigError when the job has no target to reach, and InterruptedError when it is stopped

@@ -10,6 +10,8 @@
 
 #include "core/described_json.h"
 #include "core/error.h"
+#include "core/units.h"
+#include "fabric/capabilities.h"
 #include "fabric/outcome.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
@@ -172,8 +174,8 @@ class ComparisonRun {
     if (!is_done(run)) return fmt::format("{}: {}", record.status, record.error);
     std::string text = fmt::format("{:.4g} s {}", record.time.total_s.value_or(0), record.obtained);
     if (record.quality.last)
-      text += fmt::format(", final {} {:.4f} on validation", record.quality.metric,
-                          *record.quality.last);
+      text += fmt::format(", final {} {} on validation", record.quality.metric,
+                          human_quality(*record.quality.last));
     return text;
   }
 
@@ -209,12 +211,14 @@ std::vector<Refusal> not_possible(const std::vector<ComparedJob>& compared) {
   return list;
 }
 
-// Returns the fingerprint of the data as it is now, from the first job that can run. A file may
-// change while its settings do not.
-std::string data_of(const std::vector<ComparedJob>& compared) {
+// Returns the fingerprint of the data as it is now, from the first job that can run, and tells what
+// there is to say of the data. A file may change while its settings do not.
+std::string data_of(const std::vector<ComparedJob>& compared, ProgressStyle progress) {
   for (const ComparedJob& candidate : compared)
     if (candidate.refusal.empty()) {
-      const TaskIdentity task = task_identity(candidate.job, resolve(candidate.job));
+      const Resolved resolved = resolve(candidate.job);
+      if (progress != ProgressStyle::kNone) tell(remarks_on(resolved.data));
+      const TaskIdentity task = task_identity(candidate.job, resolved);
       return task.data + task.split;
     }
   return "";
@@ -251,7 +255,8 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   Job fixed = job;
   fixed.task.seed = 1;
   for (Job& entry : fixed.compare) entry.task.seed = 1;
-  const ComparisonSettings settings{resolved_toml(fixed), options.share_curves, data_of(compared),
+  const ComparisonSettings settings{resolved_toml(fixed), options.share_curves,
+                                    data_of(compared, options.progress),
                                     options.tuning ? options.tuning->text() : ""};
   const ComparisonFolder home(options.out, job.name, settings);
   folder = home.path();
@@ -289,6 +294,8 @@ Comparison compare(Job& job, const CompareOptions& options, const std::atomic<bo
   Comparison result = summarise(job.name, job, contenders);
   for (size_t row = 0; row < of.size(); ++row) result.strategies[row].tuning = found[of[row]];
   result.task.seeds = seeds;
+  if (capabilities_of(job.cluster).declared_hosts)
+    result.cluster.machines = hosts_of(job.cluster, job.cluster.workers);
   result.not_possible = not_possible(compared);
   result.spent = account.close();
   write_file(folder + "/compare.json", json_text(json_of(result)) + "\n");

@@ -183,6 +183,9 @@ void visit(RecordVisitor& v, ComparedTask& task) {
 void visit(RecordVisitor& v, ComparedCluster& cluster) {
   note(v, "fabric", cluster.fabric, "`cluster.fabric`");
   note(v, "workers", cluster.workers, "`cluster.workers`");
+  v.field("machines", cluster.machines,
+          "Number of its machines; left out where they are not declared, or clusters differ",
+          Presence::kWhenKnown);
   note(v, "description", cluster.description, "The cluster in words");
   note(v, "network", cluster.network, "Speed of its links; empty: not declared");
 }

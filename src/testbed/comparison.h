@@ -128,6 +128,7 @@ void visit(RecordVisitor& visitor, ComparedTask& task);
 struct ComparedCluster {
   std::string fabric;
   std::optional<int64_t> workers;
+  std::optional<int64_t> machines;  // of its workers; empty where machines are not declared
   std::string description;
   std::string network;  // "1 Gbit/s"; empty where none is declared
 };

@@ -59,6 +59,7 @@ void expect_same_task(const Comparison& first, const Comparison& other, const st
 
 // What is said of the cluster is true of both, or not said.
 void merge_cluster(ComparedCluster& whole, const ComparedCluster& other) {
+  if (whole.machines != other.machines) whole.machines.reset();
   if (whole.workers != other.workers || whole.network != other.network ||
       whole.fabric != other.fabric) {
     whole.workers.reset();

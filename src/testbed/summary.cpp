@@ -257,8 +257,8 @@ Comparison summarise(const std::string& name, Job& job, const std::vector<Conten
                              job.task.model.kind(), description);
   result.task = compared_task(job.task, record);
   result.task.seeds = rows.front().seeds;
-  result.cluster = {std::string(word_of(job.cluster.fabric)), job.cluster.workers, description,
-                    declared_network(job.cluster)};
+  result.cluster = {std::string(word_of(job.cluster.fabric)), job.cluster.workers, std::nullopt,
+                    description, declared_network(job.cluster)};
   size_t seeds = 0;
   for (const Contender& contender : contenders) seeds = std::max(seeds, contender.runs.size());
   result.definitions = comparison_definitions(seeds > 1);

@@ -42,11 +42,13 @@ std::string plans(const TableRows& rows, bool in_table, size_t columns) {
 }
 
 // Names the rows that leave machines of the cluster idle: their times and prices are of fewer.
-// The baseline does so by its definition.
-std::string idle_machines(const TableRows& rows, size_t columns) {
-  double most = 0;
+// The baseline does so by its definition. Where runs were put together that have no cluster in
+// common, the one that uses most stands for it.
+std::string idle_machines(const Comparison& comparison, const TableRows& rows, size_t columns) {
+  auto most = static_cast<double>(comparison.cluster.machines.value_or(0));
   for (const ComparedStrategy* row : rows)
-    if (row->fabric == "virtual") most = std::max(most, row->machines.value_or(0));
+    if (!comparison.cluster.machines && row->fabric == "virtual")
+      most = std::max(most, row->machines.value_or(0));
   std::map<double, std::string> fewer;
   for (const ComparedStrategy* row : rows) {
     if (row->fabric != "virtual" || row->kind == "solo" || row->machines.value_or(most) >= most)
@@ -153,7 +155,7 @@ std::string table_notes(const Comparison& comparison, const TableRows& rows, boo
                         const TableOptions& options) {
   const size_t columns = options.columns;
   std::string text = plans(rows, plans_in_table, columns);
-  text += idle_machines(rows, columns) + ends(rows, columns);
+  text += idle_machines(comparison, rows, columns) + ends(rows, columns);
   text += not_possible_here(comparison.not_possible, options) + shared_curves(rows, columns);
   if (const auto tasks = comparison.definitions.find("tasks");
       tasks != comparison.definitions.end())
