@@ -120,6 +120,7 @@ TEST(NodeReport, GarbageIsADataError) {
 // own.
 TEST(RunRecord, TheLossOfABatchIsTheMeanOverItsShares) {
   std::vector<NodeReport> nodes(3);
+  for (int rank = 0; rank < 3; ++rank) nodes[static_cast<size_t>(rank)].rank = rank;
   nodes[0].losses = {1, NAN, 7};
   nodes[0].shares = {3, 0, 0};
   nodes[1].losses = {2, 4, 7};
