@@ -120,7 +120,8 @@ std::string human_quantity(double value, Unit unit) {
 
 std::string human_quality(double quality) {
   const double size = std::abs(quality);
-  return fmt::format(fmt::runtime(size < 0.1 || size >= 1e4 ? "{:.4g}" : "{:.4f}"), quality);
+  const bool usual = size == 0 || (size >= 0.01 && size < 1e4) || std::isnan(size);
+  return fmt::format(fmt::runtime(usual ? "{:.4f}" : "{:.4g}"), quality);
 }
 
 }  // namespace tutti

@@ -84,7 +84,9 @@ TEST(Units, TheLargestUnitIsWrittenWithoutAnExponent) {
 
 TEST(Units, ASmallErrorIsNotNought) {
   EXPECT_EQ(human_quality(0.9), "0.9000");
-  EXPECT_EQ(human_quality(0), "0");
+  EXPECT_EQ(human_quality(0.05), "0.0500");
+  EXPECT_EQ(human_quality(0), "0.0000");
+  EXPECT_EQ(human_quality(0.0062041), "0.006204");
   EXPECT_EQ(human_quality(9331700028486172.0), "9.332e+15");
   EXPECT_EQ(human_quality(0.0000314159), "3.142e-05");
   EXPECT_EQ(human_quality(NAN), "nan");
