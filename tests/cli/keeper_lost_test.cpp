@@ -75,19 +75,16 @@ class KeeperLost : public testing::TestWithParam<Survivor> {
     const auto rows = rows_of(folder_ / "run/series.csv");
     ASSERT_GT(static_cast<double>(rows.size()), std::min(100.0, 0.5 * steps_planned));
     double longest_s = 0;
-    int falls = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSERT_EQ(rows[i].size(), 5u) << "row " << i;
       if (GetParam().plans_steps) {
         EXPECT_LE(rows[i][kStep], steps_planned) << "row " << i;
       }
       if (i == 0) continue;
-      falls += rows[i][kStep] < rows[i - 1][kStep] || rows[i][kTime] < rows[i - 1][kTime] ||
-               rows[i][kSamplesOfStep] < rows[i - 1][kSamplesOfStep];
+      for (const size_t column : {kStep, kTime, kSamplesOfStep})
+        EXPECT_GE(rows[i][column], rows[i - 1][column]) << "row " << i << ", column " << column;
       longest_s = std::max(longest_s, rows[i][kTime] - rows[i - 1][kTime]);
     }
-    // Workers at their own pace are not at the same step when one takes over: once for each loss.
-    EXPECT_LE(falls, 2);
     // Nobody writes before the loss is noticed.
     EXPECT_LT(longest_s, 0.5 * rows.back()[kTime]);
     EXPECT_GE(rows.back()[kSamplesOfStep], 0.9 * run["samples"].get<double>());
@@ -179,6 +176,8 @@ const char* const kServers = "strategy.kind=parameter_server";
 INSTANTIATE_TEST_SUITE_P(
     All, KeeperLost,
     testing::Values(Survivor{"gossip", {"strategy.kind=gossip", "strategy.mode=async"}},
+                    Survivor{"elastic_averaging",
+                             {"strategy.kind=elastic_averaging", "strategy.mode=async"}},
                     Survivor{"asp", {kServers, "strategy.consistency=asp"}},
                     Survivor{"bsp", {kServers, "strategy.consistency=bsp"}},
                     Survivor{"backup", {kServers, "strategy.consistency=backup"}, false},
@@ -187,18 +186,6 @@ INSTANTIATE_TEST_SUITE_P(
                               "strategy.replicas=1"}},
                     Survivor{"federated", {"strategy.kind=federated_averaging"}}),
     [](const auto& test) { return test.param.name; });
-
-// The centre is what the workers of elastic averaging agree on, and only rank 0 has it.
-TEST(ElasticAveraging, PlansToEndWithItsCentre) {
-  TemporaryFolder folder;
-  write_text(folder / "job.toml", lasting_job());
-  const Ended ended =
-      run_tutti(with_settings({"check", "job.toml"},
-                              {"strategy.kind=elastic_averaging", "strategy.mode=async"}),
-                {.folder = folder.path()}, kLate_s);
-  EXPECT_TRUE(has(ended.out, "the run ends without rank 0, which alone has the centre"))
-      << ended.out;
-}
 
 }  // namespace
 }  // namespace tutti
