@@ -51,28 +51,6 @@ TEST(PullEvery, GoesOnWithoutALostWorker) {
   }
 }
 
-// The others have sent their last push, and wait for a worker that is lost with its own.
-TEST(PullEvery, RepeatsWhatIsMissingAfterTheLastPush) {
-  const auto with_slow_one = [] {
-    Job job = load_job("", few_steps("bsp", 2) + cluster("virtual", 3) +
-                               Settings{"task.epochs=1", "cluster.detect=0.01"});
-    job.cluster.stragglers.push_back({.node = 2, .factor = 20});
-    return job;
-  };
-  Job undisturbed = with_slow_one();
-  const RunRecord whole = run_job(undisturbed);
-  ASSERT_EQ(whole.status, RunStatus::kDone) << whole.error;
-  // Nearly all of the time is that of the slow one, and a third of it is after the last pull.
-  Job disturbed = with_slow_one();
-  disturbed.cluster.faults.push_back({.at_s = 0.9 * whole.nodes.front().total_s, .nodes = {2}});
-  const RunRecord record = run_job(disturbed);
-  EXPECT_EQ(record.status, RunStatus::kDone) << record.error;
-  EXPECT_EQ(lost_nodes(record), std::vector<int>{2});
-  EXPECT_GT(counter(record, "gradients_repeated"), 0);
-  EXPECT_EQ(counter(record, "workers_expelled"), 0);
-  EXPECT_EQ(record.evaluations.back().samples, 324);
-}
-
 TEST(Backup, TakesAsManyStepsAsItIsTold) {
   for (const int backup : {1, 2}) {
     Job job =
