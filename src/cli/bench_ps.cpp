@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "cli/bench.h"
 #include "core/bytes.h"
@@ -61,9 +62,10 @@ std::string train(Node& node, const Job& job, const Data& data, size_t bytes) {
   NodeModel node_model(*model);
   Stopwatch watch(node.clock());
   Recorder recorder;
+  std::vector<Rank> members(kWorkers);
+  std::iota(members.begin(), members.end(), 0);
   Context context{node,       plan,          job.task, job.cluster, job.optimizer, data,
-                  node_model, shared.window, watch,    recorder,    log,           {}};
-  for (Rank rank = 0; rank < kWorkers; ++rank) context.members.push_back(rank);
+                  node_model, shared.window, watch,    recorder,    log,           members};
   job.strategy->run(context);
   std::vector<double> samples_us;
   const std::vector<StepRow>& steps = recorder.steps();

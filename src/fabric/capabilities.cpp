@@ -5,7 +5,10 @@ namespace tutti {
 Capabilities capabilities_of(const ClusterConfig& cluster) {
   const bool simulated = cluster.fabric == FabricKind::kVirtual;
   const bool here = !simulated && cluster.remote == 0;
-  return {.declared_hosts = simulated, .one_machine = here, .concurrent_memory = here};
+  return {.declared_hosts = simulated,
+          .declared_memory = simulated,
+          .one_machine = here,
+          .concurrent_memory = here};
 }
 
 }  // namespace tutti

@@ -7,9 +7,12 @@
 namespace tutti {
 
 struct Capabilities {
-  // The cluster declares the speed, memory and host of each node and the network between them.
-  // Otherwise they are what the machines have, and are not known before a run.
+  // The cluster declares the speed and host of each node and the network between them. Otherwise
+  // they are what the machines have, and are not known before a run.
   bool declared_hosts = false;
+  // Each host has the memory that the cluster declares, and no more. Otherwise the nodes of a
+  // machine share what it has.
+  bool declared_memory = false;
   // All nodes are processes of one machine: they share its cores and send through its memory.
   bool one_machine = false;
   // All workers can write the same memory at the same moment.

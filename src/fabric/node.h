@@ -19,7 +19,8 @@
 //  - A peer is lost when it dies, is cut off from the cluster, or leaves its body by an exception;
 //    not when it is done, nor, between machines, when only the path between it and this node is
 //    broken, where waits end by their deadlines. A loss ends, with kPeerLost, each receive that
-//    names the peer and each unfinished send to it; after end_waits_on_any_loss(true), every wait.
+//    names the peer and each unfinished send to it; after end_waits_on_any_loss(true), or of a rank
+//    that end_waits_on_loss_of() names, every wait.
 //    Who is inside a Node call notices it within 2 s. Messages that had arrived before can still be
 //    received. New sends to a lost peer complete at once with kPeerLost.
 //  - Messages of a peer's earlier incarnation are never delivered.
@@ -194,6 +195,9 @@ class Membership {
   // `on`, the loss of any member ends every wait, also those that begin later, with kPeerLost and
   // the rank that was lost first.
   virtual void end_waits_on_any_loss(bool on) = 0;
+  // The same for those who go on without members that are lost already: the loss of one of `ranks`
+  // ends every wait, that of others does not.
+  virtual void end_waits_on_loss_of(std::vector<Rank> ranks) = 0;
 };
 
 class Node {

@@ -71,6 +71,10 @@ int64_t Diary::count(const StepRow& own) const {
 void Diary::step(const StepRow& own) {
   StepRow row = own;
   row.step = count(own);
+  // Who takes over may have heard of less than was written before.
+  if (continues_ &&
+      (row.step < last_.step || row.time_s < last_.time_s || row.samples < last_.samples))
+    return;
   last_ = row;
   if (steps_)
     steps_->append(fmt::format("{},{},{},{},{}\n", row.step, row.time_s + data_s_, row.loss,
@@ -79,7 +83,7 @@ void Diary::step(const StepRow& own) {
 }
 
 void Diary::catch_up(const StepRow& own) {
-  if (own.time_s > last_.time_s && own.samples >= last_.samples) step(own);
+  if (own.time_s > last_.time_s) step(own);
 }
 
 void Diary::look() {

@@ -60,7 +60,7 @@ double machine_memory_bytes() {
 }
 
 std::optional<Shortage> shortage_of_memory(const Job& job, const Plan& plan) {
-  if (!capabilities_of(job.cluster).declared_hosts) return shortage_of_machine(job, plan);
+  if (!capabilities_of(job.cluster).declared_memory) return shortage_of_machine(job, plan);
   for (int64_t worker = 0; worker < plan.workers; ++worker) {
     const double needed = plan.nodes[static_cast<size_t>(worker)].memory_bytes;
     const double there = memory_of(job.cluster, worker);
@@ -74,7 +74,7 @@ void require_memory(const Job& job, const Plan& plan) {
   const Architecture& architecture = *plan.architecture;
   const auto shortage = shortage_of_memory(job, plan);
   if (!shortage) return;
-  if (!capabilities_of(job.cluster).declared_hosts)
+  if (!capabilities_of(job.cluster).declared_memory)
     refuse_for_machine(job, architecture, *shortage);
   const bool alike = job.cluster.memory_factors.empty();
   throw ConfigError(

@@ -43,6 +43,14 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
   return stage.resolved.plan.nodes[static_cast<size_t>(rank)].memory_bytes;
 }
 
+// Whose loss ends the test: a worker that the strategy has taken out of the members is lost
+// already, and the others measure without it.
+std::vector<Rank> needed_in_test(std::vector<Rank> members, const Plan& plan) {
+  for (auto rank = static_cast<Rank>(plan.workers); rank < std::ssize(plan.nodes); ++rank)
+    members.push_back(rank);
+  return members;
+}
+
 class Participant {
  public:
   Participant(const Stage& stage, Node& node)
@@ -163,11 +171,11 @@ class Participant {
   // Others may hold a part of the parameters, or none.
   bool is_worker() const { return node_.endpoint().rank() < plan_.workers; }
 
-  // Of those that are left.
+  // Of those that are left. One that came back need not be a member any more.
   bool is_first_worker() const {
-    for (Rank rank = 0; rank < node_.endpoint().rank(); ++rank)
-      if (node_.membership().alive(rank)) return false;
-    return is_worker();
+    const auto first = std::ranges::find_if(
+        members_, [this](Rank rank) { return node_.membership().alive(rank); });
+    return first != members_.end() && *first == node_.endpoint().rank();
   }
 
   // All simulated nodes share a process: how many threads one has is a matter of its speed.
@@ -226,9 +234,7 @@ class Participant {
   double test_quality(Context& context, Tag tag) {
     const std::span<const uint32_t> samples = stage_.resolved.data.splits.test;
     try {
-      // A strategy that took lost nodes out of the members goes on waiting for the others.
-      if (members_.size() == static_cast<size_t>(plan_.workers))
-        node_.membership().end_waits_on_any_loss(true);
+      node_.membership().end_waits_on_loss_of(needed_in_test(members_, plan_));
       return evaluate_together(context, samples, tag).quality;
     } catch (const FabricError& error) {
       if (error.kind() != FabricError::Kind::kPeerLost || error.peer() == kAnyRank ||

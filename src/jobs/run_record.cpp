@@ -132,7 +132,7 @@ RecordedRun heading_of(const RunRecord& record, const Job& job) {
   run.plan = record.plan;
   run.machines = record.machines;
   run.seed = job.task.seed;
-  run.obtained = record.virtual_clock ? "simulated" : "measured";
+  run.obtained = word_of(record.virtual_clock ? Obtained::kSimulated : Obtained::kMeasured);
   run.task = record.task;
   run.versions = library_versions();
   run.machine = machine_description();
@@ -183,7 +183,8 @@ RecordedRun recorded(const RunRecord& record, const Job& job) {
   run.co2e = {record.co2e.value, record.co2e.method};
   run.cost = {record.cost.on_demand.value, job.footprint.currency, record.cost.on_demand.method,
               record.cost.spot};
-  if (!record.nodes.empty()) run.parameters_sha256 = record.nodes.front().parameters_sha256;
+  for (const NodeReport& node : record.nodes)  // one that came back may not have them
+    if (run.parameters_sha256.empty()) run.parameters_sha256 = node.parameters_sha256;
   run.evaluations =
       learning_curve(record.evaluations, record.nodes, record.virtual_clock ? 0 : record.data_s);
   run.nodes = node_rows(record.nodes);

@@ -77,40 +77,20 @@ std::vector<std::string> spelt_like(const std::string& prefix, const std::string
   return prefix.empty() ? called(near) : std::vector{prefix + near};
 }
 
-// Maps names that other systems and papers use to ours.
-const std::map<std::string, std::string>& other_names() {
-  static const std::map<std::string, std::string> names = {
-      {"ps", "parameter_server"},
-      {"downpour", "parameter_server"},
-      {"bsp", "parameter_server"},
-      {"ssp", "parameter_server"},
-      {"ddp", "allreduce"},
-      {"dp", "allreduce"},
-      {"data_parallel", "allreduce"},
-      {"horovod", "allreduce"},
-      {"nccl", "allreduce"},
-      {"fedavg", "federated_averaging"},
-      {"federated", "federated_averaging"},
-      {"fl", "federated_averaging"},
-      {"easgd", "elastic_averaging"},
-      {"dpsgd", "gossip"},
-      {"d-psgd", "gossip"},
-      {"pp", "pipeline"},
-      {"gpipe", "pipeline"},
-      {"pipedream", "pipeline"},
-      {"tp", "tensor"},
-      {"megatron", "tensor"},
-      {"3d", "hybrid"},
-      {"single", "solo"},
-      {"none", "solo"},
-      {"nag", "nesterov"},
-      {"sgdm", "momentum"},
-      {"simulated", "virtual"},
-      {"simulation", "virtual"},
-      {"simgrid", "virtual"},
-      {"local", "process"},
+// Maps names that other systems and papers use to ours. Those of strategies are in the catalog.
+std::map<std::string, std::string> make_other_names() {
+  std::map<std::string, std::string> names = {
+      {"nag", "nesterov"},       {"sgdm", "momentum"},   {"simulated", "virtual"},
+      {"simulation", "virtual"}, {"simgrid", "virtual"}, {"local", "process"},
       {"ucx", "process"},
   };
+  for (const StrategyEntry& entry : strategy_catalog())
+    for (const std::string_view name : entry.also_called) names.emplace(name, entry.name);
+  return names;
+}
+
+const std::map<std::string, std::string>& other_names() {
+  static const std::map<std::string, std::string> names = make_other_names();
   return names;
 }
 

@@ -9,18 +9,20 @@
 namespace tutti {
 namespace {
 
-Group group_of(const Context& context) {
-  const auto& members = context.members;
+Group group_of(const Context& context, std::span<const Rank> members) {
   const auto place = std::find(members.begin(), members.end(), context.node.endpoint().rank());
   TUTTI_CHECK(place != members.end());
-  return {.ranks = members, .index = static_cast<size_t>(place - members.begin()), .racks = {}};
+  return {.ranks = {members.begin(), members.end()},
+          .index = static_cast<size_t>(place - members.begin()),
+          .racks = {}};
 }
 
 }  // namespace
 
-Averaging::Averaging(Context& context, size_t count)
+Averaging::Averaging(Context& context, std::span<const Rank> members, size_t count)
     : context_(context),
-      sum_(make_all_reduce(context.node, &context.watch, ring, group_of(context), count,
+      members_(members.size()),
+      sum_(make_all_reduce(context.node, &context.watch, ring, group_of(context, members), count,
                            kSumFloat)) {}
 
 void Averaging::start(std::span<float> values, Tag tag) {
@@ -30,15 +32,16 @@ void Averaging::start(std::span<float> values, Tag tag) {
 
 void Averaging::finish() {
   sum_->finish();
-  const float share = 1.0f / static_cast<float>(context_.members.size());
+  const float share = 1.0f / static_cast<float>(members_);
   on_vectors(context_, 2, values_.size(), [&] {
     for (float& value : values_) value *= share;
   });
 }
 
-void broadcast(Context& context, std::span<float> values, Tag tag) {
-  const auto copy = make_all_reduce(context.node, &context.watch,
-                                    tree_broadcast(group_of(context), values.size()), kSumFloat);
+void broadcast(Context& context, std::span<const Rank> members, std::span<float> values, Tag tag) {
+  const auto copy =
+      make_all_reduce(context.node, &context.watch,
+                      tree_broadcast(group_of(context, members), values.size()), kSumFloat);
   copy->start(writable_bytes_of(values), tag);
   copy->finish();
 }
@@ -69,8 +72,8 @@ double consensus_distance(Context& context, std::span<const float> own, std::spa
     }
     squares = static_cast<float>(sum);
   });
-  const auto sum =
-      make_all_reduce(context.node, &context.watch, tree(group_of(context), 1), kSumFloat);
+  const auto sum = make_all_reduce(context.node, &context.watch,
+                                   tree(group_of(context, context.members), 1), kSumFloat);
   sum->start(writable_bytes_of(std::span<float>(&squares, 1)), tag);
   sum->finish();
   return context.arithmetic().value_of<double>(

@@ -9,10 +9,10 @@
 
 namespace tutti {
 
-// The mean of a buffer over the members, by a ring: every member ends with bitwise the same values.
+// The mean of a buffer over `members`, by a ring: every member ends with bitwise the same values.
 class Averaging {
  public:
-  Averaging(Context& context, size_t count);
+  Averaging(Context& context, std::span<const Rank> members, size_t count);
   // `values` must stay in place until finish().
   void start(std::span<float> values, Tag tag);
   void advance() { sum_->advance(); }  // never blocks
@@ -24,12 +24,13 @@ class Averaging {
 
  private:
   Context& context_;
+  const size_t members_;
   std::unique_ptr<AllReduce> sum_;
   std::span<float> values_;
 };
 
-// The values of the first member, on all of them.
-void broadcast(Context& context, std::span<float> values, Tag tag);
+// The values of the first of `members`, on all of them.
+void broadcast(Context& context, std::span<const Rank> members, std::span<float> values, Tag tag);
 
 // What each member sends for one average of `count` floats over `workers`, and in how many
 // messages.

@@ -61,7 +61,7 @@ class SynchronousElastic : ElasticWorker {
   SynchronousElastic(Context& context, const ElasticAveragingConfig& config)
       : ElasticWorker(context, config, Pace::kLockstep),
         distance_(parameters_.size()),
-        averaging_(context, parameters_.size()) {}
+        averaging_(context, context.members, parameters_.size()) {}
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);
@@ -111,15 +111,18 @@ class SynchronousElastic : ElasticWorker {
 };
 
 // Whenever a worker comes: m = a (x_i - c);  c' = c + m;  x_i' = x_i - m.
+// The first of the workers that are left has the centre. One that takes over knows where the centre
+// was some time ago, at best; its own parameters, which were pulled there, are a newer guess.
 class AsynchronousElastic : ElasticWorker {
  public:
   AsynchronousElastic(Context& context, const ElasticAveragingConfig& config)
       : ElasticWorker(context, config, Pace::kFree),
         me_(context.node.endpoint().rank()),
-        exchange_(context, me_ == kCentre ? centre_.span() : std::span<float>(),
-                  moving_rate(config, context, context.optimizer.lr), kCentre) {}
+        exchange_(context, moving_rate(config, context, context.optimizer.lr),
+                  {Answering::kFirst, [this] { return begin_centre(); }}) {}
 
-  void run() {
+  // Returns who is left in the end.
+  std::vector<Rank> run() {
     int64_t pulled_at = 0;
     while (!training_.over() && !exchange_.reports().stopped()) {
       // The centre is not what the gradient is computed on: it may move meanwhile.
@@ -135,21 +138,33 @@ class AsynchronousElastic : ElasticWorker {
       exchange_.accept(parameters_);
       if (training_.steps() - pulled_at >= sync_every_ && exchange_.idle()) {
         pulled_at = training_.steps();
-        me_ == kCentre ? pull_here() : exchange_.request(kCentre, parameters_);
+        exchange_.leads() ? pull_here() : exchange_.request(exchange_.leader(), parameters_);
       }
       training_.set_samples(exchange_.reports().samples(), exchange_.likely_samples());
-      if (me_ == kCentre && training_.due() && !training_.over())
-        if (evaluate_centre(std::span(&me_, 1))) exchange_.stop();
+      if (training_.due() && !training_.over()) measure();
     }
-    exchange_.finish(parameters_);
+    std::vector<Rank> left = exchange_.finish(parameters_);
     training_.set_samples(exchange_.reports().samples());
-    broadcast(context_, centre_.span(), Tag(Purpose::kParameters, 0, PairPart::kCentre));
+    broadcast(context_, left, centre_.span(), Tag(Purpose::kParameters, 0, PairPart::kCentre));
     copy(centre_.span(), parameters_);
-    training_.evaluate(context_.members);
+    training_.evaluate(left);
+    return left;
   }
 
  private:
-  static constexpr Rank kCentre = 0;
+  // Rank 0 begins with it; any other takes over from one that is lost.
+  std::span<float> begin_centre() {
+    if (me_ > 0) {
+      context_.log.warn("has the centre from now on, and begins it with its own parameters");
+      copy(parameters_, centre_.span());
+    }
+    return centre_.span();
+  }
+
+  void measure() {
+    if (!exchange_.leads()) return training_.pass_over();
+    if (evaluate_centre(std::span(&me_, 1))) exchange_.stop();
+  }
 
   void pull_here() {
     const float rate = rate_now();
@@ -197,22 +212,21 @@ class ElasticAveraging : public Strategy {
     validate(input.task, input.cluster);
     plan.recurs_every = config_.sync_every;
     set_workers(plan, input, step_cost(input, 0));
-    for (Rank rank = 1; rank < plan.workers; ++rank) {
-      NodePlan& node = plan.nodes[static_cast<size_t>(rank)];
-      set_traffic(node, step_cost(input, rank));
-      node.may_be_lost = !in_lockstep();
-    }
-    if (!in_lockstep())
-      plan.reasons.emplace_back(
-          "the run ends without rank 0, which alone has the centre; any other worker may be lost");
+    for (Rank rank = 1; rank < plan.workers; ++rank)
+      set_traffic(plan.nodes[static_cast<size_t>(rank)], step_cost(input, rank));
+    if (in_lockstep()) return plan;
+    for (NodePlan& node : plan.nodes) node.may_be_lost = true;
+    plan.reasons.emplace_back(
+        "any worker may be lost, also the one that has the centre and keeps the record: the next "
+        "one goes on with both");
     return plan;
   }
 
   NodeResult run(Context& context) const override {
-    if (in_lockstep())
-      SynchronousElastic(context, config_).run();
-    else if (joined_from_the_start(context))
-      AsynchronousElastic(context, config_).run();
+    if (!in_lockstep())
+      return {joined_from_the_start(context) ? AsynchronousElastic(context, config_).run()
+                                             : std::vector<Rank>()};
+    SynchronousElastic(context, config_).run();
     return {context.members};
   }
 

@@ -3,9 +3,9 @@
 // averaging SGD", NIPS 2015). With optimizer.kind = "nesterov" it is the momentum form, EAMSGD.
 //
 // Synchronously every worker holds the centre, and an all-reduce moves it alike on all of them
-// while the gradient is computed. Asynchronously rank 0 holds it beside its own training and serves
-// the others between its steps and between the layers of its backward pass: a node for the centre
-// alone would be idle nearly all of the time. Quality is that of the centre.
+// while the gradient is computed. Asynchronously the first worker that is left holds it beside its
+// own training and serves the others between its steps and between the layers of its backward pass:
+// a node for the centre alone would be idle nearly all of the time. Quality is that of the centre.
 #pragma once
 
 #include <memory>

@@ -232,18 +232,18 @@ class Hogwild : public Strategy {
  private:
   static void validate(const TaskConfig& task, const ClusterConfig& cluster) {
     refuse_deterministic(task, "hogwild");
-    if (capabilities_of(cluster).declared_hosts)
+    if (capabilities_of(cluster).concurrent_memory) return;
+    if (cluster.remote == 0)
       throw ConfigError("cluster.fabric",
                         fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
                                     "same memory at once, which cluster.fabric = \"{}\" does not "
                                     "have; set it to \"process\", or choose another strategy",
                                     word_of(cluster.fabric)));
-    if (cluster.remote > 0)
-      throw ConfigError("cluster.remote",
-                        fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
-                                    "same memory at once, but cluster.remote = {} of them are on "
-                                    "other hosts; set it to 0, or choose another strategy",
-                                    cluster.remote));
+    throw ConfigError("cluster.remote",
+                      fmt::format("strategy.kind = \"hogwild\" lives from workers that write the "
+                                  "same memory at once, but cluster.remote = {} of them are on "
+                                  "other hosts; set it to 0, or choose another strategy",
+                                  cluster.remote));
   }
 };
 

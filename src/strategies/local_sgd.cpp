@@ -47,7 +47,7 @@ class LocalSgdWorker {
       : context_(context),
         config_(config),
         training_(context, Pace::kLockstep),
-        gradients_(context, context.model.parameters().size()),
+        gradients_(context, context.members, context.model.parameters().size()),
         global_(context.model.parameters().size()),
         difference_(context.model.parameters().size()) {
     const auto count = static_cast<size_t>(config.fragments);
@@ -55,7 +55,7 @@ class LocalSgdWorker {
       const Range range = part_of(global_.size(), count, i);
       Fragment& fragment = fragments_.emplace_back();
       fragment.range = range;
-      fragment.mean = std::make_unique<Averaging>(context, range.size());
+      fragment.mean = std::make_unique<Averaging>(context, context.members, range.size());
       fragment.outer = make_optimizer(optimizer_of(config.outer),
                                       outer_layout_of(context.model.architecture(), range));
     }

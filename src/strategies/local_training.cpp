@@ -78,7 +78,11 @@ void LocalTraining::end_step(double staleness) {
 }
 
 bool LocalTraining::evaluate(std::span<const Rank> members) {
-  progress_.begin_evaluation(context_.task);
+  return progress_.evaluate(context_.task, context_.model.architecture().classification,
+                            context_.recorder, [&] { return measure(members); });
+}
+
+EvaluationRow LocalTraining::measure(std::span<const Rank> members) {
   const Quality quality = evaluate_among(
       context_, members, context_.data.splits.validation,
       // At a free pace steps differ, but all evaluate together only once, at the end.
@@ -91,10 +95,7 @@ bool LocalTraining::evaluate(std::span<const Rank> members) {
     row.samples = sequence_.likely_samples();
     row.step = row.samples / context_.task.global_batch;
   }
-  context_.recorder.evaluation(row);
-  progress_.end_evaluation(context_.task, context_.model.architecture().classification,
-                           quality.quality);
-  return progress_.ends_at_target(context_.task);
+  return row;
 }
 
 void refuse_deterministic(const TaskConfig& task, std::string_view strategy) {

@@ -54,6 +54,7 @@ class LocalTraining {
   void gather();
   float scale() const;
   void note_loss(double loss);
+  EvaluationRow measure(std::span<const Rank> members);
 
   Context& context_;
   const Pace pace_;

@@ -28,20 +28,23 @@ Rank first_of(const std::vector<bool>& living) {
   return static_cast<Rank>(std::find(living.begin(), living.end(), true) - living.begin());
 }
 
-PairwiseExchange::PairwiseExchange(Context& context, std::span<float> served, double weight,
-                                   Rank centre)
+PairwiseExchange::PairwiseExchange(Context& context, double weight, Served served)
     : context_(context),
       me_(context.node.endpoint().rank()),
-      centre_(centre),
+      to_serve_(std::move(served)),
       count_(context.model.parameters().size()),
-      served_(served),
       weight_(static_cast<float>(weight)),
       reports_(static_cast<size_t>(context.cluster.workers), static_cast<size_t>(me_), now_s()),
       living_(static_cast<size_t>(context.cluster.workers), true),
       sent_(message_bytes()),
       answered_(message_bytes()) {
-  if (served_.empty()) return;
-  for (int64_t i = 0; i < std::min(kMostIncoming, context.cluster.workers - 1); ++i) {
+  answer_if_due();
+}
+
+void PairwiseExchange::answer_if_due() {
+  if (!served_.empty() || (to_serve_.by == Answering::kFirst && !leads())) return;
+  served_ = to_serve_.values();
+  for (int64_t i = 0; i < std::min(kMostIncoming, context_.cluster.workers - 1); ++i) {
     Letter& incoming = incoming_.emplace_back();
     incoming.message = Buffer<std::byte>(message_bytes());
     incoming.handle = context_.node.endpoint().receive(kAnyRank, kRequest, incoming.message.span());
@@ -53,18 +56,10 @@ std::span<float> PairwiseExchange::values_of(Buffer<std::byte>& message) {
 }
 
 void PairwiseExchange::lose(Rank rank) {
-  if (rank == centre_)
-    throw FabricError(
-        FabricError::Kind::kPeerLost, rank,
-        fmt::format("lost rank {}, which holds the centre that all are pulled to", rank));
   if (living_[static_cast<size_t>(rank)])
     context_.log.warn(fmt::format("lost rank {}; going on without it", rank));
   living_[static_cast<size_t>(rank)] = false;  // for good, also if it comes back
-}
-
-void PairwiseExchange::note_losses() {
-  while (const auto event = context_.node.membership().next_event())
-    if (event->kind == MemberEvent::Kind::kLost) lose(event->rank);
+  answer_if_due();
 }
 
 void PairwiseExchange::request(Rank peer, std::span<const float> own) {
@@ -78,7 +73,8 @@ void PairwiseExchange::request(Rank peer, std::span<const float> own) {
 }
 
 void PairwiseExchange::serve() {
-  note_losses();
+  while (const auto event = context_.node.membership().next_event())
+    if (event->kind == MemberEvent::Kind::kLost) lose(event->rank);
   Endpoint& endpoint = context_.node.endpoint();
   for (Letter& incoming : incoming_)
     while (const auto completion = endpoint.test(incoming.handle)) answer(incoming, *completion);
@@ -153,7 +149,7 @@ std::pair<size_t, Completion> PairwiseExchange::wait_serving(std::vector<Handle>
   }
 }
 
-void PairwiseExchange::finish(std::span<float> own) {
+std::vector<Rank> PairwiseExchange::finish(std::span<float> own) {
   if (answer_.pending()) {
     std::vector<Handle> last(1);
     last[0] = std::move(answer_);
@@ -162,9 +158,12 @@ void PairwiseExchange::finish(std::span<float> own) {
     take(completion, own);
   }
   while (!leads())
-    if (follow_end(first_of(living_))) break;
+    if (follow_end(leader())) break;
   if (leads()) lead_end();
-  std::erase_if(context_.members, [&](Rank rank) { return !living_[static_cast<size_t>(rank)]; });
+  std::vector<Rank> left;
+  for (size_t rank = 0; rank < living_.size(); ++rank)
+    if (living_[rank]) left.push_back(static_cast<Rank>(rank));
+  return left;
 }
 
 void PairwiseExchange::lead_end() {
@@ -225,7 +224,6 @@ bool joined_from_the_start(Context& context) {
   const Rank me = context.node.endpoint().rank();
   if (context.node.membership().incarnation(me) == 0) return true;
   context.log.warn("came back after a crash; the others go on without this node");
-  context.members.clear();
   return false;
 }
 

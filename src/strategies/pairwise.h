@@ -8,11 +8,11 @@
 // decentralized parallel stochastic gradient descent", ICML 2018, which blocks).
 //
 // Messages also carry on how far each worker is (reported_progress.h). The end itself is agreed
-// with the first of those that are left: a worker that is lost is left out, whichever it is, unless
-// the strategy cannot do without it.
+// with the first of those that are left: a worker that is lost is left out, whichever it is.
 #pragma once
 
 #include <deque>
+#include <functional>
 
 #include "core/bytes.h"
 #include "strategies/reported_progress.h"
@@ -26,12 +26,18 @@ enum class PairPart : uint64_t { kRequest = 0, kAnswer = 1, kMean, kCentre };
 
 Rank first_of(const std::vector<bool>& living);
 
+// Who answers requests, everybody or the first of those that are left, and the values that these
+// move. They are asked for once, when this node begins to answer: at first, or when all before it
+// are lost.
+enum class Answering { kAll, kFirst };
+struct Served {
+  Answering by = Answering::kAll;
+  std::function<std::span<float>()> values;
+};
+
 class PairwiseExchange {
  public:
-  // `served` are the values that requests from peers move; empty: this node gets none. Without
-  // rank `centre`, which alone has what all are pulled to, the run ends.
-  PairwiseExchange(Context& context, std::span<float> served, double weight,
-                   Rank centre = kAnyRank);
+  PairwiseExchange(Context& context, double weight, Served served);
 
   bool idle() const { return !answer_.pending() && !request_.pending(); }
   // Sends `own` to `peer`, which must be among the living. Only while idle.
@@ -42,8 +48,9 @@ class PairwiseExchange {
   void accept(std::span<float> own);
 
   const std::vector<bool>& living() const { return living_; }
-  // The first of the living: it measures for all, and agrees with them on the end.
-  bool leads() const { return first_of(living_) == me_; }
+  // The first of the living measures for all, and agrees with them on the end.
+  Rank leader() const { return first_of(living_); }
+  bool leads() const { return leader() == me_; }
   // How far this node is, and what it knows of the others.
   void set_own_samples(int64_t samples) { reports_.set_own_samples(samples, now_s()); }
   int64_t likely_samples() const { return reports_.likely_samples(now_s(), living_); }
@@ -56,9 +63,9 @@ class PairwiseExchange {
   // The root of the mean square distance between two workers, by the last answer.
   double pair_distance() const { return distance_; }
 
-  // Collective, after training: until every living worker has ended. Members of the context are
-  // then those that are left, the same on all of them. `own` takes the last answer.
-  void finish(std::span<float> own);
+  // Collective, after training: until every living worker has ended. Returns those that are left,
+  // the same on all of them. `own` takes the last answer.
+  std::vector<Rank> finish(std::span<float> own);
 
  private:
   struct Letter {
@@ -76,17 +83,18 @@ class PairwiseExchange {
   std::span<float> values_of(Buffer<std::byte>& message);
   void answer(Letter& incoming, const Completion& completion);
   void take(const Completion& completion, std::span<float> own);
-  void note_losses();
   void lose(Rank rank);
+  void answer_if_due();
   // Blocks until one of `awaited` has ended, serving requests meanwhile.
   std::pair<size_t, Completion> wait_serving(std::vector<Handle>& awaited);
   void lead_end();
   bool follow_end(Rank leader);
 
   Context& context_;
-  const Rank me_, centre_;
+  const Rank me_;
+  const Served to_serve_;
   const size_t count_;
-  std::span<float> served_;
+  std::span<float> served_;  // empty: this node gets no requests
   float weight_;
   ReportedProgress reports_;
   std::vector<bool> living_;

@@ -37,18 +37,18 @@ class StepLoop {
         .round = progress_.whole_steps(), .staleness = 0, .age_s = elapsed_s() - began_s};
     taker_.date(update);
     context_.recorder.applied(update);
-    context_.recorder.step(progress_.step_row(elapsed_s(), loss.mean, next.rate,
-                                              static_cast<int64_t>(loss.samples)));
+    context_.recorder.step(
+        progress_.step_row(elapsed_s(), loss.mean, next.rate, static_cast<int64_t>(loss.samples)));
   }
 
   void measure() {
-    progress_.begin_evaluation(context_.task);
-    const Quality quality =
-        taker_.validate({Purpose::kEvaluation, Tag::wrapped(progress_.whole_steps()),
-                         EvaluationPart::kValidation});
-    context_.recorder.evaluation(progress_.evaluation_row(elapsed_s(), quality));
-    progress_.end_evaluation(context_.task, context_.model.architecture().classification,
-                             quality.quality);
+    progress_.evaluate(context_.task, context_.model.architecture().classification,
+                       context_.recorder, [&] {
+                         const Tag tag(Purpose::kEvaluation, Tag::wrapped(progress_.whole_steps()),
+                                       EvaluationPart::kValidation);
+                         const Quality quality = taker_.validate(tag);
+                         return progress_.evaluation_row(elapsed_s(), quality);
+                       });
   }
 
   Context& context_;

@@ -58,9 +58,9 @@ struct Context {
   Stopwatch& watch;
   Recorder& recorder;
   Log& log;
-  // Who trains and evaluates together, by rank. A strategy that goes on without a lost worker takes
-  // it out, on every node alike.
-  std::vector<Rank> members;
+  // Who trains and evaluates together from the beginning, by rank. A strategy that goes on without
+  // a lost worker returns who is left, on every node alike.
+  const std::vector<Rank> members;
   std::string folder = {};  // of the run; empty: it keeps no files
 
   Arithmetic arithmetic() const { return node.clock().arithmetic(); }
@@ -110,7 +110,8 @@ struct StrategyEntry {
   std::unique_ptr<Strategy> (*make)();
   // What `tutti compare --strategies all` runs of it.
   std::vector<Variant> (*variants)();
-  bool one_worker = false;  // it has no more than one
+  bool one_worker = false;                         // it has no more than one
+  std::vector<std::string_view> also_called = {};  // by other systems and papers
 };
 const std::vector<StrategyEntry>& strategy_catalog();
 std::unique_ptr<Strategy> make_strategy(std::string_view kind);

@@ -9,6 +9,15 @@ bool TrainingProgress::is_due() const {
   return epochs + kRounding >= next_evaluation;
 }
 
+bool TrainingProgress::evaluate(const TaskConfig& task, bool classification, Recorder& recorder,
+                                const std::function<EvaluationRow()>& make_row) {
+  begin_evaluation(task);
+  const EvaluationRow row = make_row();
+  recorder.evaluation(row);
+  end_evaluation(task, classification, row.quality);
+  return ends_at_target(task);
+}
+
 void TrainingProgress::begin_evaluation(const TaskConfig& task) {
   next_evaluation = next_due(task.eval_every, epochs);
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 
 #include "core/archive.h"
 #include "strategies/evaluation.h"
@@ -27,7 +28,12 @@ struct TrainingProgress {
 
   int64_t whole_steps() const { return std::lround(steps); }
   bool is_due() const;  // quality is to be measured now
-  // It is being measured: the next time is due later.
+  // Begins an evaluation, records the row that `make_row` measures, and ends it. Returns true when
+  // training ends because the target is reached.
+  bool evaluate(const TaskConfig& task, bool classification, Recorder& recorder,
+                const std::function<EvaluationRow()>& make_row);
+  // The same in two parts, for who goes on meanwhile. It is being measured: the next time is due
+  // later.
   void begin_evaluation(const TaskConfig& task);
   // What was measured is worse or better than the target.
   void end_evaluation(const TaskConfig& task, bool classification, double quality);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/recorded_word.h"
 #include "testbed/advice_works.h"
 #include "testbed/what_if.h"
 
@@ -17,6 +18,10 @@ constexpr size_t kFewBest = 3;         // that are tried on other nodes
 // Fewer nodes have to save as much as simulated networks are known to be off.
 constexpr double kWorthMoving = 0.03;
 constexpr const char* kQuestions[] = {"bandwidth", "workers", "compression", "batch"};
+enum class AskedAfter { kBandwidth, kWorkers, kCompression, kBatch };
+constexpr auto words(AskedAfter) {
+  return WordList<4>{kQuestions[0], kQuestions[1], kQuestions[2], kQuestions[3]};
+}
 
 double effort_of(const Candidate& candidate) {
   double effort = 0;
@@ -234,10 +239,10 @@ AdviceSearch::Step AdviceSearch::question() {
     return Begun{[name = std::string(name), choices, this](const std::atomic<bool>& raised) {
                    const WhatIf what_if{task_, cache_, announce_, raised};
                    const Choice& best = choices.front();
-                   return (name == "bandwidth"     ? what_if.bandwidth(choices)
-                           : name == "workers"     ? what_if.workers(choices)
-                           : name == "compression" ? what_if.compression(best)
-                                                   : what_if.batch(best))
+                   return (says(name, AskedAfter::kBandwidth)     ? what_if.bandwidth(choices)
+                           : says(name, AskedAfter::kWorkers)     ? what_if.workers(choices)
+                           : says(name, AskedAfter::kCompression) ? what_if.compression(best)
+                                                                  : what_if.batch(best))
                        .dump();
                  },
                  [name = std::string(name), this](const std::string& result) {

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "jobs/job.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -27,7 +28,7 @@ bool all_known(const SeedValues& values) {
                                         [](const auto& value) { return value.has_value(); });
 }
 
-bool is_simulated(const ComparedStrategy& row) { return row.obtained == "simulated"; }
+bool is_simulated(const ComparedStrategy& row) { return says(row.obtained, Obtained::kSimulated); }
 
 double half_range(const Stat& stat) { return (stat.max - stat.min) / 2; }
 

@@ -15,6 +15,7 @@
 #include "fabric/outcome.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/run_status.h"
 #include "jobs/task_identity.h"
 #include "testbed/account.h"
 #include "testbed/compare_progress.h"
@@ -133,8 +134,7 @@ class ComparisonRun {
     if (!run.leader) return with_settings(run.job, {});
     const RunFiles& leader = *results_[*run.leader];
     const std::string& status = leader.record.status;
-    if (status != "done" && status != "diverged" && status != "collapsed")
-      return with_settings(run.job, {});
+    if (!learned_to_the_end(status)) return with_settings(run.job, {});
     return follower_job(run.job, static_cast<int64_t>(leader.record.steps.value_or(0)));
   }
 

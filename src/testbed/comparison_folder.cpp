@@ -11,6 +11,7 @@
 #include "core/shallow_json.h"
 #include "jobs/record_schema.h"
 #include "jobs/run_folder.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -135,10 +136,10 @@ void ComparisonFolder::open(const ComparisonSettings& settings) {
                                   "make the job the same again:{}",
                                   path_, difference(before["job"], settings.job)));
   if (const json tuning = before.value("tuning", json("")); tuning != settings.tuning)
-    throw ConfigError("--out",
-                      fmt::format("{}: holds a comparison {}; choose another folder", path_,
-                                  tuning == "" ? "without --tune"
-                                               : fmt::format("with --tune {}", tuning.dump())));
+    throw ConfigError(
+        "--out", fmt::format("{}: holds a comparison {}; choose another folder", path_,
+                             tuning == json("") ? "without --tune"
+                                                : fmt::format("with --tune {}", tuning.dump())));
   const json data = before.value("data", json());  // missing in older folders
   if (data.is_string() && data != settings.data)
     throw ConfigError("--out", fmt::format("{}: holds runs on other data: its files have changed "
@@ -162,8 +163,9 @@ std::optional<RunFiles> ComparisonFolder::finished(const std::string& name,
   try {
     RunFiles files = read_run(folder);
     const std::string status = files.record.status;
-    const bool ended = status == "done" || status == "diverged" || status == "collapsed" ||
-                       (status == "peer lost" && files.record.obtained == "simulated");
+    const bool ended =
+        learned_to_the_end(status) ||
+        (says(status, RunStatus::kPeerLost) && says(files.record.obtained, Obtained::kSimulated));
     if (!same_job(read_file(folder + "/job.toml"), wanted))
       complaint = fmt::format("{}: was made with other settings", folder);
     else if (!files.missing.empty())

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "strategies/plan.h"
+
 namespace tutti {
 namespace {
 
@@ -69,7 +71,7 @@ json network_picture(const std::vector<RecordedNode>& nodes, const std::vector<R
   std::map<int64_t, size_t> place_of;
   for (const auto& [role, ranks] : ranks_of) {
     // Half of the picture at most for each role, so that a grouped one has air between its nodes.
-    const size_t share = std::max<size_t>(1, role == "worker" ? most / 2 : most / 8);
+    const size_t share = std::max<size_t>(1, role == NodePlan().role ? most / 2 : most / 8);
     place(ranks, role, grouped ? share : ranks.size(), places, place_of);
   }
   add_figures(nodes, place_of, places);

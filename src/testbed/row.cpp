@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "core/quality.h"
+#include "jobs/run_status.h"
+#include "strategies/strategy.h"
 
 namespace tutti {
 namespace {
@@ -218,7 +220,13 @@ void add_pictures(ComparedStrategy& row, const Contender& contender, const RunFi
 
 }  // namespace
 
-bool is_done(const RunFiles& run) { return run.record.status == "done"; }
+bool is_baseline(std::string_view kind) {
+  return std::ranges::any_of(strategy_catalog(), [&](const StrategyEntry& entry) {
+    return entry.name == kind && entry.one_worker;
+  });
+}
+
+bool is_done(const RunFiles& run) { return ended_well(run.record.status); }
 
 std::optional<double> step_of(const RecordedEvaluation& row) { return as_number(row.step); }
 std::optional<double> samples_of(const RecordedEvaluation& row) { return as_number(row.samples); }

@@ -27,6 +27,10 @@ Values values_of(const Contender& contender,
 
 bool is_done(const RunFiles& run);
 
+// Whether a strategy of this kind is what others are measured by: it has one worker, whatever the
+// cluster has. A kind that only another version has is not.
+bool is_baseline(std::string_view kind);
+
 // The measurements of quality along steps, samples or seconds.
 using Axis = std::function<std::optional<double>(const RecordedEvaluation&)>;
 std::optional<double> step_of(const RecordedEvaluation& evaluation);

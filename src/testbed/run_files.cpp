@@ -12,6 +12,7 @@
 #include "core/quality.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -77,7 +78,7 @@ RunFiles read_plain(const std::string& folder) {
     run.job = load_job(folder + "/job.toml", {});
     run.series = read_series(folder + "/series.csv", run.missing);
     const RecordedTime& time = run.record.time;
-    if (run.record.obtained == "measured" && !time.series_count_data)
+    if (says(run.record.obtained, Obtained::kMeasured) && !time.series_count_data)
       for (double& time_s : run.series.time_s) time_s += time.data_s;
     // Rank 0 or a server wrote the series; workers at a pace of their own need not have taken as
     // many steps.
@@ -87,7 +88,7 @@ RunFiles read_plain(const std::string& folder) {
         const auto own = static_cast<uint64_t>(*node.steps);
         steps = std::min(own, run.record.steps.value_or(own));
       }
-    if (run.record.status == "done" && run.series.step.size() < steps)
+    if (ended_well(run.record.status) && run.series.step.size() < steps)
       run.missing = fmt::format("{}/series.csv: has {} rows for {} steps; the others are missing",
                                 folder, run.series.step.size(), steps);
   } catch (const ConfigError& error) {
@@ -160,11 +161,13 @@ void stitch(RunFiles& run, const RunFiles& source) {
   }
   for (size_t i = 0; i < run.series.loss.size(); ++i)
     run.series.loss[i] = i < source.series.loss.size() ? source.series.loss[i] : NAN;
-  if (source.record.status == "diverged" || source.record.status == "collapsed") {
+  if (says(source.record.status, RunStatus::kDiverged) ||
+      says(source.record.status, RunStatus::kCollapsed)) {
     run.record.status = source.record.status;
     run.record.error = source.record.error;
   }
-  if (run.record.status == "collapsed") to_target_s.reset();  // what it reached is lost again
+  if (says(run.record.status, RunStatus::kCollapsed))
+    to_target_s.reset();  // what it reached is lost again
   run.curve_of = source.folder;
 }
 

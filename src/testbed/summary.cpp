@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "fabric/virtual/validation.h"
+#include "jobs/run_status.h"
 #include "jobs/task_identity.h"
 #include "jobs/versions.h"
 #include "testbed/definitions.h"
@@ -88,10 +89,10 @@ void add_equal_quality(ComparedStrategy& row, const Contender& contender,
 
 void add_efficiency(ComparedStrategy& row, const std::vector<ComparedStrategy>& rows) {
   for (const ComparedStrategy& solo : rows) {
-    if (solo.kind != "solo" || solo.fabric != row.fabric) continue;
+    if (!is_baseline(solo.kind) || solo.fabric != row.fabric) continue;
     const auto alone = solo.samples_per_s ? solo.samples_per_s->mean : std::nullopt;
     const auto together = row.samples_per_s ? row.samples_per_s->mean : std::nullopt;
-    if (alone && together && *alone > 0 && solo.status == "done" && row.status == "done")
+    if (alone && together && *alone > 0 && ended_well(solo.status) && ended_well(row.status))
       row.scaling_efficiency = *together / (*alone * static_cast<double>(row.workers.value_or(1)));
     return;
   }
@@ -118,7 +119,7 @@ bool took_the_run(const Contender& one, const Contender& other) {
                       run.time.total_s);
     };
     return what(a.record) == what(b.record) && a.job.task.seed == b.job.task.seed &&
-           a.record.obtained == "simulated" && a.cost_only() == b.cost_only() &&
+           says(a.record.obtained, Obtained::kSimulated) && a.cost_only() == b.cost_only() &&
            a.curve_of.empty() && b.curve_of.empty() && a.series.time_s == b.series.time_s;
   };
   return one.runs.size() == other.runs.size() &&
@@ -142,7 +143,7 @@ std::string group_key(const RunFiles& run) {
     job.task.max_steps = 0;
   }
   std::string key = resolved_toml(job);
-  if (run.record.obtained == "measured") key += json_of(run.record.machine).dump();
+  if (says(run.record.obtained, Obtained::kMeasured)) key += json_of(run.record.machine).dump();
   return key;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/described_json.h"
 #include "core/units.h"
+#include "jobs/run_status.h"
 #include "testbed/report.h"
 #include "testbed/survey.h"
 
@@ -28,12 +29,12 @@ std::vector<std::string> architectures(const Survey& survey) {
 std::string short_name(const std::string& task) { return task.substr(task.find('-') + 1); }
 
 std::string quality_text(const SurveyCell& cell) {
-  if (!cell.quality) return cell.status == "done" ? "-" : cell.status;
+  if (!cell.quality) return ended_well(cell.status) ? "-" : cell.status;
   return fmt::format("{:.4g} {}", *cell.quality, cell.quality_mark);
 }
 
 std::string time_text(const SurveyCell& cell) {
-  if (!cell.time_s) return cell.status == "done" ? "missed -" : cell.status;
+  if (!cell.time_s) return ended_well(cell.status) ? "missed -" : cell.status;
   return fmt::format("{} {}", human_quantity(*cell.time_s, Unit::kSeconds), cell.time_mark);
 }
 

@@ -8,6 +8,7 @@
 #include "core/described_json.h"
 #include "core/units.h"
 #include "fabric/cluster.h"
+#include "jobs/run_status.h"
 #include "testbed/question.h"
 #include "testbed/table_layout.h"
 #include "testbed/table_notes.h"
@@ -34,7 +35,7 @@ std::string significant(double value) {
 std::string target_text(const ComparedStrategy& row) {
   const size_t seeds = row.seeds.size();
   const auto reached = static_cast<size_t>(row.reached.value_or(0));
-  if (reached == 0) return row.status == "done" ? "missed" : "-";
+  if (reached == 0) return ended_well(row.status) ? "missed" : "-";
   if (reached < seeds) return fmt::format("{} of {}", reached, seeds);
   if (!mean_of(row.to_target_s)) return "-";
   const double middle = *row.to_target_s->mean;
@@ -56,7 +57,7 @@ std::optional<double> wait_share(const ComparedStrategy& row) {
 
 // Figures are of the seeds that ended well, so a row says how many did not.
 std::string status_text(const ComparedStrategy& row) {
-  if (row.status == "done") return row.obtained;
+  if (ended_well(row.status)) return row.obtained;
   const auto same = std::count(row.statuses.begin(), row.statuses.end(), row.status);
   if (same == static_cast<std::ptrdiff_t>(row.statuses.size()) || same == 0) return row.status;
   return fmt::format("{} {} of {}", row.status, same, row.statuses.size());
@@ -134,7 +135,7 @@ TableRows sorted_rows(const Comparison& comparison) {
     const auto time = mean_of(target ? row.to_target_s : row.total_s);
     auto quality = mean_of(row.quality.test_final);
     if (!quality) quality = mean_of(row.quality.validation_final);
-    const int rank = row.status != "done" ? 2 : time ? 0 : 1;
+    const int rank = !ended_well(row.status) ? 2 : time ? 0 : 1;
     return std::tuple(rank, time.value_or(INFINITY),
                       quality ? (higher ? -*quality : *quality) : INFINITY);
   };
@@ -176,8 +177,8 @@ std::string grouped(const TableRows& rows, const TableLayout& layout, const std:
 // A run that failed early did not say which clock it had; its fabric does.
 std::string clock_of(const ComparedStrategy& row) {
   if (!row.obtained.empty()) return row.obtained;
-  return row.fabric.empty() || row.fabric == word_of(FabricKind::kVirtual) ? "simulated"
-                                                                           : "measured";
+  const bool simulated = row.fabric.empty() || says(row.fabric, FabricKind::kVirtual);
+  return std::string(word_of(simulated ? Obtained::kSimulated : Obtained::kMeasured));
 }
 
 }  // namespace

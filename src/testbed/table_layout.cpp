@@ -4,6 +4,7 @@
 
 #include "core/printable.h"
 #include "core/quality.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -20,7 +21,7 @@ std::string trimmed(std::string text) {
 
 // Rows that ended early have less of everything: that is no merit.
 std::optional<double> merit(const TableColumn& column, const ComparedStrategy& row) {
-  if (!column.value || row.status != "done") return std::nullopt;
+  if (!column.value || !ended_well(row.status)) return std::nullopt;
   return column.value(row);
 }
 
@@ -65,7 +66,7 @@ std::string TableLayout::line(const ComparedStrategy& row) const {
   std::string text = padded(0, apart ? "" : name, false);
   for (size_t i = 1; i < columns_.size(); ++i) text += padded(i, cell(i, row), is_best(i, row));
   text = (apart ? name + "\n" : "") + trimmed(text);
-  const bool red = options_.bold && row.status != "done";
+  const bool red = options_.bold && !ended_well(row.status);
   return red ? "\033[31m" + text + "\033[0m\n" : text + "\n";
 }
 

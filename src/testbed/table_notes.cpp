@@ -8,6 +8,11 @@
 
 #include "core/described_json.h"
 #include "core/printable.h"
+#include "core/recorded_word.h"
+#include "fabric/cluster.h"
+#include "jobs/run_status.h"
+#include "strategies/plan.h"
+#include "testbed/row.h"
 
 namespace tutti {
 namespace {
@@ -30,7 +35,7 @@ std::string plans(const TableRows& rows, bool in_table, size_t columns) {
     if (row->same_run_as)
       text +=
           wrapped(fmt::format("{} took exactly the run of {}: {}.", row->name, *row->same_run_as,
-                              row->taxonomy.timing == "bounded"
+                              says(row->taxonomy.timing, Timing::kBounded)
                                   ? "its bound never held anybody back"
                                   : "what they differ in did not matter here"),
                   columns);
@@ -47,11 +52,12 @@ std::string plans(const TableRows& rows, bool in_table, size_t columns) {
 std::string idle_machines(const Comparison& comparison, const TableRows& rows, size_t columns) {
   auto most = static_cast<double>(comparison.cluster.machines.value_or(0));
   for (const ComparedStrategy* row : rows)
-    if (!comparison.cluster.machines && row->fabric == "virtual")
+    if (!comparison.cluster.machines && says(row->fabric, FabricKind::kVirtual))
       most = std::max(most, row->machines.value_or(0));
   std::map<double, std::string> fewer;
   for (const ComparedStrategy* row : rows) {
-    if (row->fabric != "virtual" || row->kind == "solo" || row->machines.value_or(most) >= most)
+    if (!says(row->fabric, FabricKind::kVirtual) || is_baseline(row->kind) ||
+        row->machines.value_or(most) >= most)
       continue;
     std::string& names = fewer[*row->machines];
     names += (names.empty() ? "" : ", ") + row->name;
@@ -67,7 +73,7 @@ std::string idle_machines(const Comparison& comparison, const TableRows& rows, s
 std::string ends(const TableRows& rows, size_t columns) {
   std::string text;
   for (const ComparedStrategy* row : rows) {
-    if (row->status != "done")
+    if (!ended_well(row->status))
       text += wrapped(
           fmt::format("{}{}: {}: {}", row->name, seed_of_status(*row), row->status, row->error),
           columns);

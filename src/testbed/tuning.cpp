@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/quality.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
 namespace {
@@ -43,9 +44,13 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
 // With three digits: what is found is written down by people.
 double rounded(double value) { return std::stod(fmt::format("{:.3g}", value)); }
 
+// How values lie between two ends.
+enum class Spacing { kLog, kLinear };
+constexpr auto words(Spacing) { return WordList<2>{"log", "lin"}; }
+
 std::vector<double> grid(const std::string& text, const std::vector<std::string>& parts,
                          int64_t trials) {
-  const bool log = parts[0] == "log";
+  const bool log = says(parts[0], Spacing::kLog);
   if (parts.size() != 3) refuse(text, fmt::format("{}:A:B has two ends; {}", parts[0], kHowTo));
   const double a = number_of(text, parts[1]), b = number_of(text, parts[2]);
   if (log && (a <= 0 || b <= 0))
@@ -72,7 +77,7 @@ std::string setting_of(const Tuning& tuning, double value) {
 // Less is better.
 auto rank_of(const RunFiles& run) {
   const RecordedQuality& quality = run.record.quality;
-  const bool done = run.record.status == "done";
+  const bool done = ended_well(run.record.status);
   const bool reached = done && run.record.time.to_target_s.has_value();
   const double last = quality.last.value_or(NAN);
   const double worse = quality.higher_is_better ? -last : last;
@@ -86,7 +91,7 @@ TuningTrial trial_of(double value, const RunFiles* run) {
   trial.status = run ? run->record.status : "refused";
   if (!run) return trial;
   const RecordedRun& record = run->record;
-  if (record.status == "done") trial.to_target_s = record.time.to_target_s;
+  if (ended_well(record.status)) trial.to_target_s = record.time.to_target_s;
   trial.quality = record.quality.last;
   trial.total_s = record.time.total_s;
   trial.energy_j = record.energy.joules;
@@ -186,7 +191,7 @@ Tuning parse_tuning(const std::string& text, std::optional<int64_t> budget) {
                              "[optimizer] or [strategy]",
                              tuning.key));
   const std::vector<std::string> parts = parts_of(tuning.range, ':');
-  if (parts[0] == "log" || parts[0] == "lin") {
+  if (says(parts[0], Spacing::kLog) || says(parts[0], Spacing::kLinear)) {
     tuning.values = grid(text, parts, budget.value_or(kTrials));
   } else {
     for (const std::string& word : parts_of(tuning.range, ','))

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "jobs/run_status.h"
 #include "testbed/tuning.h"
 #include "testbed/variants.h"
 
@@ -96,7 +97,7 @@ std::string tuned_entries(const Comparison& comparison, const std::string& comma
     const ComparedTuning& tuning = *row.tuning;
     std::string result = "no trial ended well";
     for (const TuningTrial& trial : tuning.trials)
-      if (trial.value == tuning.value && trial.status == "done")
+      if (trial.value == tuning.value && ended_well(trial.status))
         result = trial.to_target_s ? fmt::format("target after {}", seconds(*trial.to_target_s))
                                    : fmt::format("target missed, {} {:.4g}", comparison.task.metric,
                                                  trial.quality.value_or(0));

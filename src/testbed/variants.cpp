@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/recorded_word.h"
 #include "fabric/capabilities.h"
 
 namespace tutti {
@@ -74,20 +75,25 @@ bool is_entry(const Job& job, const Job& candidate) {
                      [&](const Job& entry) { return entry.name == candidate.name; });
 }
 
+// Names that stand for more than one strategy.
+enum class Several { kAll, kListed };
+constexpr auto words(Several) { return WordList<2>{"all", "listed"}; }
+
 std::vector<Job> select(const Job& job, const std::vector<std::string>& names) {
   const std::vector<Job> all = everyone(job);
   std::set<size_t> chosen;
   for (const std::string& name : names) {
     const size_t before = chosen.size();
-    bool known = name == "all" || name == "listed";
+    const bool everything = says(name, Several::kAll), listed = says(name, Several::kListed);
+    bool known = everything || listed;
     for (size_t i = 0; i < all.size(); ++i) {
       const bool entry = is_entry(job, all[i]);
-      const bool meant = name == "all" || (name == "listed" && entry) || name == all[i].name ||
+      const bool meant = everything || (listed && entry) || name == all[i].name ||
                          (!entry && name == all[i].strategy_kind);
       if (meant) chosen.insert(i);
       known = known || meant;
     }
-    if (name == "listed" && chosen.size() == before && job.compare.empty())
+    if (listed && chosen.size() == before && job.compare.empty())
       throw ConfigError("--strategies", "--strategies listed: the job has no [[compare]] entries");
     if (known) continue;
     std::vector<std::string_view> candidates = {"all", "listed"};

@@ -44,9 +44,9 @@ class Launcher {
   }
   std::string address() { return word_after("tutti join "); }
   std::string token() { return word_after("--token "); }
-  std::unique_ptr<Subprocess> join(const std::string& token = "") {
+  std::unique_ptr<Subprocess> join(const std::string& token = "", const Arguments& more = {}) {
     return std::make_unique<Subprocess>(
-        Arguments{"join", address(), "--token", token.empty() ? this->token() : token});
+        Arguments{"join", address(), "--token", token.empty() ? this->token() : token} + more);
   }
 
  private:
@@ -142,6 +142,33 @@ TEST(Join, GuestsAreWorkers) {
   EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
   EXPECT_EQ(left.exit_code, kExitDone) << left.err;
   EXPECT_TRUE(has(left.err, "as rank 1 of 3")) << left.err;
+}
+
+// The table lies elsewhere on the guest's machine; another one is not trained on.
+TEST(Join, ReadsItsOwnCopyOfTheData) {
+  std::string table = "a,b,kind\n";
+  for (int i = 0; i < 100; ++i)
+    table += std::to_string(i % 7) + "," + std::to_string(i % 5) + (i % 2 ? ",odd\n" : ",even\n");
+  for (const bool same : {true, false}) {
+    TemporaryFolder here, there;
+    write_text(here / "table.csv", table);
+    write_text(there / "table.csv", same ? table : table + "3,3,odd\n");
+    Launcher launcher(small_job(),
+                      {"cluster.workers=2", "cluster.remote=1",
+                       "task.data={kind=\"csv\", path=\"" + (here / "table.csv") + "\"}"});
+    ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+    std::filesystem::remove(here / "table.csv");  // the guest's machine does not have it
+    const auto joined = launcher.join("", {"--data-dir", there.path()});
+    const Ended ended = launcher.process().wait(kLate_s);
+    const Ended left = joined->wait(kLate_s);
+    EXPECT_EQ(left.exit_code, same ? kExitDone : kExitBadJob) << left.err;
+    if (same) {
+      EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+    } else {
+      EXPECT_TRUE(has(left.err, "the data here is not the launcher's")) << left.err;
+      EXPECT_NE(ended.exit_code, kExitDone);
+    }
+  }
 }
 
 TEST(Join, AWrongTokenEndsThatConnectionOnly) {
@@ -275,11 +302,10 @@ TEST(Join, ShowsTheWordsOfALauncherAndDoesNotObeyThem) {
   Subprocess joined({"join", to_text(process::local_address(door)), "--token", "t"});
   pollfd wait{door.get(), POLLIN, 0};
   ASSERT_EQ(poll(&wait, 1, static_cast<int>(kLate_s * 1e3)), 1);
-  ControlSocket control(process::FileDescriptor(
-      accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  ControlSocket control(
+      process::FileDescriptor(accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   ASSERT_TRUE(hear(control));
-  const nlohmann::json job = {
-      {"version", "\x1b[2J"}, {"job", ""}, {"plan", ""}, {"data", ""}};
+  const nlohmann::json job = {{"version", "\x1b[2J"}, {"job", ""}, {"plan", ""}, {"data", ""}};
   control.post({Type::kAccepted, 1, 0, 0,
                 process::encode_invitation({{"a", "b"}, {0, 1}, kLate_s, job.dump()})});
   control.post({Type::kWelcome, 1, 0, 0, process::encode_roster({{false, 0}, {true, 0}})});

@@ -39,6 +39,8 @@ struct Survivor {
   std::string name;
   Arguments settings;
   bool plans_steps = true;  // a step without the late ones is not a whole batch
+  // Workers end by what the others have probably done: far off where one is not scheduled.
+  bool estimates = false;
 };
 
 Arguments with_settings(Arguments arguments, const Arguments& settings) {
@@ -60,6 +62,10 @@ std::vector<std::vector<double>> rows_of(const std::string& path) {
   return rows;
 }
 
+// How much of a run passes unseen, and how much is done, is certain in virtual time alone: real
+// nodes may not be scheduled for as long as others take to end.
+enum class Clocks { kVirtual, kReal };
+
 // Columns of both files.
 constexpr size_t kStep = 0, kTime = 1, kSamplesOfStep = 4, kSamplesMeasured = 3, kEpoch = 2;
 
@@ -71,29 +77,27 @@ class KeeperLost : public testing::TestWithParam<Survivor> {
     return run_tutti(arguments, {.folder = folder_.path()}, kLate_s);
   }
 
-  void expect_series_goes_on(const json& run, double steps_planned) {
+  void expect_series_goes_on(const json& run, double steps_planned, Clocks clocks) {
     const auto rows = rows_of(folder_ / "run/series.csv");
     ASSERT_GT(static_cast<double>(rows.size()), std::min(100.0, 0.5 * steps_planned));
     double longest_s = 0;
-    int falls = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSERT_EQ(rows[i].size(), 5u) << "row " << i;
       if (GetParam().plans_steps) {
         EXPECT_LE(rows[i][kStep], steps_planned) << "row " << i;
       }
       if (i == 0) continue;
-      falls += rows[i][kStep] < rows[i - 1][kStep] || rows[i][kTime] < rows[i - 1][kTime] ||
-               rows[i][kSamplesOfStep] < rows[i - 1][kSamplesOfStep];
+      for (const size_t column : {kStep, kTime, kSamplesOfStep})
+        EXPECT_GE(rows[i][column], rows[i - 1][column]) << "row " << i << ", column " << column;
       longest_s = std::max(longest_s, rows[i][kTime] - rows[i - 1][kTime]);
     }
-    // Workers at their own pace are not at the same step when one takes over: once for each loss.
-    EXPECT_LE(falls, 2);
+    if (clocks == Clocks::kReal) return;
     // Nobody writes before the loss is noticed.
     EXPECT_LT(longest_s, 0.5 * rows.back()[kTime]);
     EXPECT_GE(rows.back()[kSamplesOfStep], 0.9 * run["samples"].get<double>());
   }
 
-  void expect_measurements_go_on(const json& run) {
+  void expect_measurements_go_on(const json& run, Clocks clocks) {
     const auto rows = rows_of(folder_ / "run/evaluations.csv");
     ASSERT_EQ(rows.size(), run["evaluations"].size());
     ASSERT_GT(rows.size(), 10u);
@@ -103,13 +107,13 @@ class KeeperLost : public testing::TestWithParam<Survivor> {
       if (i == 0) continue;
       EXPECT_GT(rows[i][kSamplesMeasured], rows[i - 1][kSamplesMeasured]) << "row " << i;
       EXPECT_GE(rows[i][kTime], rows[i - 1][kTime]) << "row " << i;
-      // How far the others come until they notice the loss depends on the machine.
+      if (clocks == Clocks::kReal) continue;
       EXPECT_LT(rows[i][kEpoch] - rows[i - 1][kEpoch], 0.5 * rows.back()[kEpoch]) << "row " << i;
     }
     EXPECT_EQ(rows.back()[kSamplesMeasured], run["samples"]);
   }
 
-  void expect_books_add_up() {
+  void expect_books_add_up(Clocks clocks) {
     const json run = json_in(folder_ / "run/run.json"), plan = json_in(folder_ / "run/plan.json");
     ASSERT_TRUE(run.is_object() && plan.is_object());
     EXPECT_EQ(run["status"], "done");
@@ -118,10 +122,12 @@ class KeeperLost : public testing::TestWithParam<Survivor> {
     if (GetParam().plans_steps) {
       EXPECT_LE(run["steps"].get<double>(), steps);
     }
-    EXPECT_GE(run["steps"].get<double>(), 0.99 * steps);
-    EXPECT_GE(run["samples"].get<double>(), 80 * 2800);
-    expect_series_goes_on(run, steps);
-    expect_measurements_go_on(run);
+    if (clocks == Clocks::kVirtual || !GetParam().estimates) {
+      EXPECT_GE(run["steps"].get<double>(), 0.99 * steps);
+      EXPECT_GE(run["samples"].get<double>(), 80 * 2800);
+    }
+    expect_series_goes_on(run, steps, clocks);
+    expect_measurements_go_on(run, clocks);
     const Ended report = tutti({"report", "run", "--out", "page.html"});
     EXPECT_EQ(report.exit_code, kExitDone) << report.err;
     EXPECT_FALSE(has(report.err, "missing")) << report.err;
@@ -143,14 +149,16 @@ TEST_P(KeeperLost, IsNoLossInTheSimulation) {
   const Ended ended =
       tutti(with_settings({"train", "job.toml", "--out", "run"}, settings + Arguments{faults}));
   ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
-  expect_books_add_up();
+  expect_books_add_up(Clocks::kVirtual);
   const double total_s = json_in(folder_ / "run/run.json")["time"]["total_s"];
   EXPECT_GT(rows_of(folder_ / "run/series.csv").back()[kTime], 0.9 * total_s);
 }
 
 TEST_P(KeeperLost, IsNoLossAmongProcesses) {
+  // Nobody waits for a loss to be noticed: the run has to be much longer than that takes.
+  const Arguments longer = GetParam().estimates ? Arguments{"task.epochs=240"} : Arguments{};
   Subprocess process(
-      with_settings({"train", "job.toml", "--out", "run", "--quiet"}, GetParam().settings),
+      with_settings({"train", "job.toml", "--out", "run", "--quiet"}, GetParam().settings + longer),
       {.folder = folder_.path()});
   const auto measured = [&](size_t times) {
     return eventually([&] { return evaluations_in(folder_ / "run") >= times; }, 60);
@@ -165,7 +173,7 @@ TEST_P(KeeperLost, IsNoLossAmongProcesses) {
   }
   const Ended ended = process.wait(kLate_s);
   ASSERT_EQ(ended.exit_code, kExitDone) << ended.err;
-  expect_books_add_up();
+  expect_books_add_up(Clocks::kReal);
 }
 
 // Says so before a run, too.
@@ -178,7 +186,11 @@ TEST_P(KeeperLost, IsInThePlan) {
 const char* const kServers = "strategy.kind=parameter_server";
 INSTANTIATE_TEST_SUITE_P(
     All, KeeperLost,
-    testing::Values(Survivor{"gossip", {"strategy.kind=gossip", "strategy.mode=async"}},
+    testing::Values(Survivor{"gossip", {"strategy.kind=gossip", "strategy.mode=async"}, true, true},
+                    Survivor{"elastic_averaging",
+                             {"strategy.kind=elastic_averaging", "strategy.mode=async"},
+                             true,
+                             true},
                     Survivor{"asp", {kServers, "strategy.consistency=asp"}},
                     Survivor{"bsp", {kServers, "strategy.consistency=bsp"}},
                     Survivor{"backup", {kServers, "strategy.consistency=backup"}, false},
@@ -187,18 +199,6 @@ INSTANTIATE_TEST_SUITE_P(
                               "strategy.replicas=1"}},
                     Survivor{"federated", {"strategy.kind=federated_averaging"}}),
     [](const auto& test) { return test.param.name; });
-
-// The centre is what the workers of elastic averaging agree on, and only rank 0 has it.
-TEST(ElasticAveraging, PlansToEndWithItsCentre) {
-  TemporaryFolder folder;
-  write_text(folder / "job.toml", lasting_job());
-  const Ended ended =
-      run_tutti(with_settings({"check", "job.toml"},
-                              {"strategy.kind=elastic_averaging", "strategy.mode=async"}),
-                {.folder = folder.path()}, kLate_s);
-  EXPECT_TRUE(has(ended.out, "the run ends without rank 0, which alone has the centre"))
-      << ended.out;
-}
 
 }  // namespace
 }  // namespace tutti

@@ -247,6 +247,28 @@ TEST(Conformance, AnyLossCanEndEveryWait) {
   });
 }
 
+// As those do who go on without a lost peer: only another loss ends all that they wait for.
+TEST(Conformance, ALossOfThoseWhoAreLeftCanEndEveryWait) {
+  run_with_victim(4, [](Node& node) -> std::string {
+    Endpoint& endpoint = node.endpoint();
+    if (endpoint.rank() == 1) die_soon(node, {0, 2, 3});
+    const double death_s = hear_of_death(node, 1);
+    IN_BODY(next_event(node) && in_time(node, death_s));
+    node.membership().end_waits_on_loss_of({0, 2, 3});
+    const Rank next = endpoint.rank() == 0 ? 2 : endpoint.rank() == 2 ? 3 : 0;
+    const Rank last = endpoint.rank() == 0 ? 3 : endpoint.rank() == 2 ? 0 : 2;
+    IN_BODY(send_number(node, next, user_tag(1), 4));
+    IN_BODY(receive_number(node, last, user_tag(1), 4));
+    std::vector<std::byte> buffer(8);
+    Handle handle = endpoint.receive(next, user_tag(2), buffer);
+    IN_BODY(endpoint.wait(handle, kShort_s).state == State::kTimedOut);
+    node.membership().end_waits_on_loss_of({1});  // it counts again, and ends this one at once
+    const Completion completion = endpoint.wait(handle, kLong_s);
+    IN_BODY(completion.state == State::kPeerLost && completion.peer == 1);
+    return kOk;
+  });
+}
+
 // As a synchronous strategy does it: whoever waits for whomever, all name the one that was lost.
 TEST(Conformance, AllSurvivorsNameTheRightRank) {
   constexpr int kNodes = 6;

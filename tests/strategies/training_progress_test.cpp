@@ -58,9 +58,10 @@ class Training {
       sequence_->set_samples(of_both, of_both);
     }
     if (over() || progress_.is_due()) {
-      progress_.begin_evaluation(task_);
-      seen.measured = progress_.evaluation_row(0, {});
-      progress_.end_evaluation(task_, true, progress_.epochs / 10);
+      progress_.evaluate(task_, true, recorder_, [&] {
+        seen.measured = progress_.evaluation_row(0, {.loss = 0, .quality = progress_.epochs / 10});
+        return seen.measured;
+      });
     }
     seen.after = progress_;
     return seen;
@@ -70,6 +71,7 @@ class Training {
   TaskConfig task_;
   Pace pace_;
   TrainingProgress progress_;
+  Recorder recorder_;
   OptimizerConfig optimizer_;
   std::vector<uint32_t> train_ = std::vector<uint32_t>(kTraining);
   Batches batches_{train_, Partition::kReshuffle, kWorkers, 7};

@@ -12,6 +12,13 @@ std::optional<MemberEvent> ProcessMembership::next_event() {
   return event;
 }
 
+std::optional<Rank> ProcessMembership::first_needed() const {
+  const auto first = std::find_if(lost_.begin(), lost_.end(), [this](Rank rank) {
+    return any_loss_ || std::find(needed_.begin(), needed_.end(), rank) != needed_.end();
+  });
+  return first == lost_.end() ? std::nullopt : std::optional(*first);
+}
+
 void ProcessMembership::lose(Rank rank) {
   Member& member = members_[static_cast<size_t>(rank)];
   if (!member.alive) return;

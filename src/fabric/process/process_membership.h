@@ -27,12 +27,13 @@ class ProcessMembership : public Membership {
   }
   std::optional<MemberEvent> next_event() override;
   void end_waits_on_any_loss(bool on) override { any_loss_ = on; }
+  void end_waits_on_loss_of(std::vector<Rank> ranks) override { needed_ = std::move(ranks); }
 
   void lose(Rank rank);
   void join(Rank rank, uint32_t incarnation);
-  // Whose loss ends every wait: the first of those who are lost, if that was asked for.
+  // Whose loss ends every wait: the first that is lost of those for whom that was asked.
   std::optional<Rank> ends_waits() const {
-    return any_loss_ && !lost_.empty() ? std::optional<Rank>(lost_.front()) : std::nullopt;
+    return lost_.empty() ? std::nullopt : first_needed();  // asked while polling
   }
   // As far as the mail was read.
   const Member& known(Rank rank) const { return members_[static_cast<size_t>(rank)]; }
@@ -41,11 +42,14 @@ class ProcessMembership : public Membership {
   }
 
  private:
+  std::optional<Rank> first_needed() const;
+
   std::vector<Member> members_;
   std::function<void()> refresh_;
   std::deque<MemberEvent> events_;
   std::deque<Rank> lost_;  // and not back, in order
   bool any_loss_ = false;
+  std::vector<Rank> needed_;  // whose loss ends every wait, too
 };
 
 }  // namespace tutti::process

@@ -12,14 +12,18 @@ namespace tutti::simulation {
 class Members {
  public:
   bool alive(Rank rank) const { return std::find(lost_.begin(), lost_.end(), rank) == lost_.end(); }
-  // The member that was lost first and is not back.
-  std::optional<Rank> first_lost() const {
-    return lost_.empty() ? std::nullopt : std::optional(lost_.front());
+  // Whose loss ends every wait: of those for whom that was asked, who was lost first and is not
+  // back.
+  std::optional<Rank> ends_waits() const {
+    const auto first = std::find_if(lost_.begin(), lost_.end(), [this](Rank rank) {
+      return end_waits_on_any_loss || std::find(needed.begin(), needed.end(), rank) != needed.end();
+    });
+    return first == lost_.end() ? std::nullopt : std::optional(*first);
   }
 
   // Who is to be named when the loss of `peer` ends a wait. Those who could not go on without a
   // lost node are lost, too.
-  Rank named(Rank peer) const { return end_waits_on_any_loss ? first_lost().value_or(peer) : peer; }
+  Rank named(Rank peer) const { return ends_waits().value_or(peer); }
 
   void lose(Rank rank, uint32_t incarnation) {
     lost_.push_back(rank);
@@ -39,6 +43,7 @@ class Members {
   }
 
   bool end_waits_on_any_loss = false;
+  std::vector<Rank> needed;  // whose loss ends every wait, too
 
  private:
   std::vector<Rank> lost_;  // in the order of their loss; few, or the run is over anyway

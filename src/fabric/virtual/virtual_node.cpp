@@ -89,7 +89,7 @@ std::optional<std::pair<size_t, Completion>> VirtualEndpoint::look(std::span<Han
     const Rank peer = operation->completion.peer;
     const bool peer_lost =
         peer != kAnyRank && !operation->is_send && !members.alive(peer) && !operation->message;
-    if (peer_lost || (members.end_waits_on_any_loss && members.first_lost()))
+    if (peer_lost || members.ends_waits())
       lost = {i, {State::kPeerLost, members.named(peer), operation->completion.tag, 0}};
   }
   if (lost) world_.mail().cancel(rank_, handles[lost->first].id());

@@ -74,6 +74,9 @@ class VirtualMembership final : public Membership {
     return members().next_event();
   }
   void end_waits_on_any_loss(bool on) override { members().end_waits_on_any_loss = on; }
+  void end_waits_on_loss_of(std::vector<Rank> ranks) override {
+    members().needed = std::move(ranks);
+  }
 
  private:
   Members& members() const { return world_.participant(rank_).members; }

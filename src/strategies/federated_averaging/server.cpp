@@ -194,24 +194,24 @@ void Server::update() {
 }
 
 void Server::measure() {
-  progress_.begin_evaluation(context_.task);
-  const size_t samples = context_.data.splits.validation.size();
-  evaluator_.begin(samples, workers_.count_present(), true, progress_.evaluation_row(0, {}));
   const bool classification = context_.model.architecture().classification;
-  std::optional<EvaluationRow> row;
-  while (!(row = evaluator_.finish(elapsed_s(), classification, context_.arithmetic()))) {
-    for (const Rank rank : workers_.idle()) {
-      const auto task = evaluator_.take(rank, true);
-      if (!task) break;
-      Order next;
-      next.kind = Order::kEvaluate;
-      next.task = *task;
-      workers_.order(rank, next, parameters_);
+  progress_.evaluate(context_.task, classification, context_.recorder, [&] {
+    const size_t samples = context_.data.splits.validation.size();
+    evaluator_.begin(samples, workers_.count_present(), true, progress_.evaluation_row(0, {}));
+    std::optional<EvaluationRow> row;
+    while (!(row = evaluator_.finish(elapsed_s(), classification, context_.arithmetic()))) {
+      for (const Rank rank : workers_.idle()) {
+        const auto task = evaluator_.take(rank, true);
+        if (!task) break;
+        Order next;
+        next.kind = Order::kEvaluate;
+        next.task = *task;
+        workers_.order(rank, next, parameters_);
+      }
+      workers_.wait_for_news(kNever_s);
     }
-    workers_.wait_for_news(kNever_s);
-  }
-  context_.recorder.evaluation(*row);
-  progress_.end_evaluation(context_.task, classification, row->quality);
+    return *row;
+  });
 }
 
 void Server::finish_all() {

@@ -19,9 +19,9 @@ class FreeGossip {
         graph_(graph(config.graph)),
         me_(context.node.endpoint().rank()),
         training_(context, Pace::kFree),
-        exchange_(context, context.model.parameters(), 0.5) {}
+        exchange_(context, 0.5, {Answering::kAll, [&] { return context.model.parameters(); }}) {}
 
-  void run() {
+  std::vector<Rank> run() {
     const std::span<float> parameters = context_.model.parameters();
     while (!training_.over() && !exchange_.reports().stopped()) {
       if (exchange_.idle()) ask_neighbour();
@@ -38,11 +38,12 @@ class FreeGossip {
       training_.set_samples(exchange_.reports().samples(), exchange_.likely_samples());
       if (training_.due() && !training_.over()) measure();
     }
-    exchange_.finish(parameters);
+    std::vector<Rank> left = exchange_.finish(parameters);
     training_.set_samples(exchange_.reports().samples());
     const Tag tag(Purpose::kParameters, 0, PairPart::kMean);
-    Averaging(context_, parameters.size()).average(parameters, tag);
-    training_.evaluate(context_.members);
+    Averaging(context_, left, parameters.size()).average(parameters, tag);
+    training_.evaluate(left);
+    return left;
   }
 
  private:
@@ -73,9 +74,9 @@ class FreeGossip {
 
 }  // namespace
 
-void gossip_freely(Context& context, const GossipConfig& config) {
-  if (!joined_from_the_start(context)) return;
-  FreeGossip(context, config).run();
+std::vector<Rank> gossip_freely(Context& context, const GossipConfig& config) {
+  if (!joined_from_the_start(context)) return {};
+  return FreeGossip(context, config).run();
 }
 
 }  // namespace tutti

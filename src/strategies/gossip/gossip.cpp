@@ -59,9 +59,13 @@ class Gossip : public Strategy {
   NodeResult run(Context& context) const override {
     const Rank me = context.node.endpoint().rank();
     if (me == 0) note_graph(context);
-    in_lockstep() ? gossip_in_lockstep(context, config_) : gossip_freely(context, config_);
-    if (me > 0 && !context.members.empty() && me == context.members.front()) note_graph(context);
-    return {context.members};
+    if (in_lockstep()) {
+      gossip_in_lockstep(context, config_);
+      return {context.members};
+    }
+    std::vector<Rank> left = gossip_freely(context, config_);
+    if (me > 0 && !left.empty() && me == left.front()) note_graph(context);
+    return {std::move(left)};
   }
 
  private:

@@ -31,8 +31,8 @@ struct GossipConfig {
 std::unique_ptr<Strategy> make_gossip();
 std::vector<Variant> gossip_variants();
 
-// One node's part.
+// One node's part. The second returns who is left in the end.
 void gossip_in_lockstep(Context& context, const GossipConfig& config);
-void gossip_freely(Context& context, const GossipConfig& config);
+std::vector<Rank> gossip_freely(Context& context, const GossipConfig& config);
 
 }  // namespace tutti

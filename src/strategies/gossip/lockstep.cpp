@@ -18,7 +18,7 @@ class LockstepGossip {
         neighbours_(context.node, &context.watch, graph(config.graph), context.task.seed,
                     context.model.parameters().size()),
         mean_(context.model.parameters().size()),
-        averaging_(context, context.model.parameters().size()) {}
+        averaging_(context, context.members, context.model.parameters().size()) {}
 
   void run() {
     context_.node.membership().end_waits_on_any_loss(true);

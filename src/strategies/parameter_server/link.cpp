@@ -10,13 +10,6 @@
 #include "strategies/parameter_server/shared_memory.h"
 
 namespace tutti::parameter_server {
-namespace {
-
-// How soon everybody has heard who holds a shard after those are lost who did, if it does not
-// answer.
-constexpr double kNews_s = 2;
-
-}  // namespace
 
 Link::Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
            std::span<float> incoming)
@@ -25,18 +18,13 @@ Link::Link(Context& context, const Config& config, const Ring& ring, int shard, 
       node_(context.node),
       ring_(ring),
       shard_(shard),
-      order_(ring.first_order(shard)),
+      where_(context.node, ring, shard),
       range_(range),
       parameters_(incoming.size()),
       forward_pieces_(forward_pieces_of(context.model.architecture(), range)),
       incoming_(incoming.subspan(range.begin, range.size())),
       arrived_(incoming_) {
-  if (has_heirs()) listen();
-  const std::vector<Member> left = ring_.left_of(order_.members);
-  if (!has_heirs() || (!left.empty() && left.front() == order_.members.front()))
-    server_ = order_.members.front().rank;
-  else
-    turn();
+  if (server() == kAnyRank) turn();
 }
 
 void Link::request(Request request) {
@@ -69,7 +57,7 @@ void Link::expect_reply() {
   handles_.clear();
   pieces_.clear();
   handles_.push_back(node_.endpoint().receive(
-      server_, reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
+      server(), reply_tag(stream), std::as_writable_bytes(std::span<Reply>(&reply_, 1))));
   if (!(request_.flags & Request::kHeaderOnly) && !incoming_.empty() && !shares_) {
     if (request_.flags & Request::kLayers)
       pieces_ = forward_pieces_;
@@ -78,22 +66,22 @@ void Link::expect_reply() {
   }
   for (size_t i = 0; i < pieces_.size(); ++i)
     handles_.push_back(node_.endpoint().receive(
-        server_, parameters_tag(stream, i),
+        server(), parameters_tag(stream, i),
         writable_bytes_of(incoming_.subspan(pieces_[i].begin - range_.begin, pieces_[i].size()))));
   missing_ = handles_.size();
 }
 
 void Link::transmit(Sent& sent) {
-  sent.request.epoch = order_.epoch;
+  sent.request.epoch = where_.epoch();
   sending_.push_back(node_.endpoint().send(
-      server_, request_tag(), std::as_bytes(std::span<const Request>(&sent.request, 1))));
+      server(), request_tag(), std::as_bytes(std::span<const Request>(&sent.request, 1))));
   for (const Sent::Part& part : sent.parts)
-    sending_.push_back(node_.endpoint().send(server_, part.tag, part.data));
+    sending_.push_back(node_.endpoint().send(server(), part.tag, part.data));
 }
 
 // With the last request.
 void Link::send_part(Tag tag, std::span<const std::byte> data) {
-  sending_.push_back(node_.endpoint().send(server_, tag, data));
+  sending_.push_back(node_.endpoint().send(server(), tag, data));
   if (has_heirs()) sent_.back().parts.push_back({tag, data});
 }
 
@@ -127,9 +115,9 @@ bool Link::sends_to_heirs_are_done() {
   const size_t count = sending_.size();
   while (std::any_of(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(count),
                      [](const Handle& handle) { return handle.pending(); })) {
-    sending_.push_back(std::move(listening_));
+    sending_.push_back(std::move(where_.notice()));
     const auto [i, completion] = node_.endpoint().wait_any(sending_, node_.timeout_s());
-    listening_ = std::move(sending_.back());
+    where_.notice() = std::move(sending_.back());
     sending_.pop_back();
     if (i == count) {
       if (noticed(completion)) return false;
@@ -159,81 +147,25 @@ void Link::copy_parts(Sent& sent) {
 }
 
 void Link::turn_to_heir(Rank lost) {
-  if (lost != server_) return;
-  std::erase_if(order_.members, [&](const Member& member) { return member.rank == lost; });
+  if (lost != server()) return;
+  where_.lose(lost);
   turn();
 }
 
 // To the head of the chain as it is known here.
 void Link::turn() {
-  order_.members = ring_.left_of(order_.members);
-  if (order_.members.empty()) ask_everybody();
-  while (order_.members.empty()) await_notice();
-  context_.recorder.count("heirs_asked");
-  server_ = order_.members.front().rank;
-  asked_since_ = order_.epoch;
-  context_.log.info(
-      fmt::format("turns to rank {} for shard {} in epoch {}", server_, shard_, order_.epoch));
   sending_.clear();
+  where_.turn();
+  context_.recorder.count("heirs_asked");
+  context_.log.info(
+      fmt::format("turns to rank {} for shard {} in epoch {}", server(), shard_, where_.epoch()));
   if (awaits()) expect_reply();
   for (Sent& sent : sent_)
     if (sent.request.sequence > acknowledged_) transmit(sent);
 }
 
-void Link::listen() {
-  listening_ = node_.endpoint().receive(kAnyRank, notice_tag(shard_),
-                                        std::as_writable_bytes(std::span<Notice>(&notice_, 1)));
-}
-
-// What was said, if it makes sense, and listens for more.
-std::optional<Notice> Link::take_notice(const Completion& completion) {
-  const Notice notice = notice_;
-  listen();
-  if (completion.state != State::kDone ||
-      !fault_of(notice, completion.bytes, completion.peer, ring_.first_server(), ring_.servers(),
-                ring_.shards())
-           .empty())
-    return std::nullopt;
-  if (notice.over)
-    throw FabricError(FabricError::Kind::kPeerLost, completion.peer,
-                      "training was over when this worker came back");
-  return notice;
-}
-
-// The chain may have been changed by those that are lost now. Who is in it says so, and others that
-// they are not; who is about to get the shard says nothing until it has it.
-void Link::ask_everybody() {
-  question_ = {};
-  question_.flags = Request::kWhere;
-  question_.shard = shard_;
-  sending_.clear();
-  asked_ = ring_.alive();
-  for (const Rank server : asked_)
-    sending_.push_back(node_.endpoint().send(
-        server, request_tag(), std::as_bytes(std::span<const Request>(&question_, 1))));
-}
-
-void Link::await_notice() {
-  const Rank home = ring_.first_order(shard_).members.front().rank;
-  if (asked_.empty()) throw_all_lost(home);
-  const Completion completion = node_.endpoint().wait(listening_, kNews_s);
-  if (completion.state == State::kTimedOut) throw_all_lost(home);
-  const std::optional<Notice> notice = take_notice(completion);
-  if (!notice) return;
-  if (notice->count == 0)
-    std::erase(asked_, completion.peer);
-  else if (notice->epoch >= order_.epoch)
-    order_ = {notice->epoch, ring_.left_of(notice->order().members)};
-}
-
 bool Link::noticed(const Completion& completion) {
-  const std::optional<Notice> notice = take_notice(completion);
-  if (!notice || notice->epoch <= order_.epoch) return false;
-  order_ = notice->order();
-  const std::vector<Member> left = ring_.left_of(order_.members);
-  // The same server may have led, and not, and lead again: it has forgotten what was begun.
-  if (!left.empty() && left.front().rank == server_ && asked_since_ >= notice->led_since)
-    return false;
+  if (!where_.noticed(completion)) return false;
   turn();
   return true;
 }
@@ -242,13 +174,11 @@ bool Link::noticed(const Completion& completion) {
 void Link::keep_up() {
   if (!has_heirs()) return;
   for (;;) {
-    const std::optional<Completion> completion = node_.endpoint().test(listening_);
+    const std::optional<Completion> completion = node_.endpoint().test(where_.notice());
     if (!completion) break;
     noticed(*completion);
   }
-  const auto head = std::find_if(order_.members.begin(), order_.members.end(),
-                                 [&](const Member& member) { return member.rank == server_; });
-  if (head == order_.members.end() || !ring_.is_left(*head)) turn_to_heir(server_);
+  if (!where_.is_left()) turn_to_heir(server());
 }
 
 bool Link::ended(size_t index, const Completion& completion) {
@@ -263,8 +193,8 @@ bool Link::ended(size_t index, const Completion& completion) {
       handles_.resize(1);
     }
   } else if (bytes != pieces_[index - 1].size() * sizeof(float)) {
-    throw FabricError(FabricError::Kind::kProtocol, server_,
-                      fmt::format("rank {} sent {} bytes of parameters instead of {}", server_,
+    throw FabricError(FabricError::Kind::kProtocol, server(),
+                      fmt::format("rank {} sent {} bytes of parameters instead of {}", server(),
                                   bytes, pieces_[index - 1].size() * sizeof(float)));
   }
   arrived_s_ = node_.clock().now();
@@ -280,11 +210,11 @@ bool Link::ended(size_t index, const Completion& completion) {
 
 void Link::find_in_window() {
   if (context_.window)
-    arrived_ = floats_in(*context_.window, server_, reply_.offset, range_.size());
+    arrived_ = floats_in(*context_.window, server(), reply_.offset, range_.size());
   if (!context_.window || arrived_.empty())
     throw FabricError(
-        FabricError::Kind::kProtocol, server_,
-        fmt::format("rank {} says that its parameters lie outside of its window", server_));
+        FabricError::Kind::kProtocol, server(),
+        fmt::format("rank {} says that its parameters lie outside of its window", server()));
   shares_ = true;
 }
 
@@ -306,7 +236,7 @@ void Link::secure_gradients() {
   secure.flags = Request::kSecure;
   request(secure);
   std::byte nothing{};
-  Handle secured = node_.endpoint().receive(server_, secured_tag(ring_.stream(shard_, sequence_)),
+  Handle secured = node_.endpoint().receive(server(), secured_tag(ring_.stream(shard_, sequence_)),
                                             std::span<std::byte>(&nothing, 1));
   finish(node_, secured);
 }
@@ -325,17 +255,17 @@ void Link::read(std::span<float> parameters, Range range) const {
 void Link::check(const Reply& reply, size_t bytes) {
   const std::string fault = fault_of(reply, bytes, pull_sequence_, incoming_.size());
   if (!fault.empty())
-    throw FabricError(FabricError::Kind::kProtocol, server_,
-                      fmt::format("the reply of rank {} cannot be meant: {}", server_, fault));
+    throw FabricError(FabricError::Kind::kProtocol, server(),
+                      fmt::format("the reply of rank {} cannot be meant: {}", server(), fault));
   if (reply.kind == Reply::kRefused)
     throw FabricError(
-        FabricError::Kind::kProtocol, server_,
-        fmt::format("rank {} refused to go on with this worker; its log says why", server_));
+        FabricError::Kind::kProtocol, server(),
+        fmt::format("rank {} refused to go on with this worker; its log says why", server()));
   if (reply.kind == Reply::kDiverged)
     throw DivergedError("the loss of a worker is not a finite number any more");
   // A worker sees its own pushes: those that it had sent before it asked.
   if (reply.accounted < pushed_before_)
-    throw Error(fmt::format("rank {} answered with {} of this worker's {} pushes", server_,
+    throw Error(fmt::format("rank {} answered with {} of this worker's {} pushes", server(),
                             reply.accounted, pushed_before_));
   if (reply.kind == Reply::kRepeat || reply.elements == 0 || snapshot_) return;
   if (request_.flags & Request::kFinal) return;
@@ -346,7 +276,7 @@ void Link::check(const Reply& reply, size_t bytes) {
   throw Error(
       fmt::format("rank {} gave parameters of clock {} and version {} to a worker at clock "
                   "{} that wanted version {}; the bound is {}",
-                  server_, reply.oldest, reply.version, clock, request_.wanted, reply.bound));
+                  server(), reply.oldest, reply.version, clock, request_.wanted, reply.bound));
 }
 
 }  // namespace tutti::parameter_server

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "strategies/parameter_server/config.h"
 #include "strategies/parameter_server/messages.h"
 #include "strategies/parameter_server/ring.h"
+#include "strategies/parameter_server/whereabouts.h"
 #include "strategies/strategy.h"
 
 namespace tutti::parameter_server {
@@ -26,7 +26,7 @@ class Link {
   Link(Context& context, const Config& config, const Ring& ring, int shard, Range range,
        std::span<float> incoming);
 
-  Rank server() const { return server_; }
+  Rank server() const { return where_.server(); }
   // Where the parameters of the next pull arrive, if not where those of all pulls do.
   void expect(std::span<float> incoming) { incoming_ = incoming; }
   Range range() const { return range_; }
@@ -50,7 +50,7 @@ class Link {
   void turn_to_heir(Rank lost);
   // A receive of what servers say about this shard's chain, under way with replicas, and what to
   // do when it has ended. True: this link has turned to another server.
-  Handle& notice() { return listening_; }
+  Handle& notice() { return where_.notice(); }
   bool noticed(const Completion& completion);
 
   // Receives of the reply that are under way: the reply itself, then its parameters, in one piece
@@ -91,12 +91,8 @@ class Link {
   void expect_reply();
   bool sends_are_done();
   bool sends_to_heirs_are_done();
-  void listen();
   void keep_up();
   void turn();
-  void await_notice();
-  void ask_everybody();
-  std::optional<Notice> take_notice(const Completion& completion);
   void send_part(Tag tag, std::span<const std::byte> data);
   void copy_parts(Sent& sent);
   void check(const Reply& reply, size_t bytes);
@@ -107,14 +103,7 @@ class Link {
   Node& node_;
   const Ring& ring_;
   int shard_;
-  Order order_;               // of the chain, as far as is known
-  Rank server_ = kAnyRank;    // its head
-  uint32_t asked_since_ = 0;  // the epoch in which this link turned to it
-  Notice notice_;
-  Handle listening_;
-  // When all that are known to hold the shard are lost: who was asked about it and has not denied.
-  std::vector<Rank> asked_;
-  Request question_;
+  Whereabouts where_;
   Range range_;
   size_t parameters_;  // of all servers
   std::vector<Range> pieces_, forward_pieces_;

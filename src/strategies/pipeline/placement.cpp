@@ -113,7 +113,7 @@ void check_shards(const PipelineConfig& config, const PlanInput& input, size_t s
 // those that the stage comes to.
 double room_on(const Placement& placement, const ClusterConfig& cluster, size_t node) {
   double least = std::numeric_limits<double>::infinity();
-  if (!capabilities_of(cluster).declared_hosts) return least;
+  if (!capabilities_of(cluster).declared_memory) return least;
   for (size_t replica = 0; replica < placement.replicas; ++replica)
     for (size_t shard = 0; shard < placement.shards; ++shard) {
       const size_t rank = (replica * placement.nodes + node) * placement.shards + shard;

@@ -214,11 +214,12 @@ bool CoordinateWorker::measure() {
   const auto number = static_cast<uint64_t>(rounds);
   const Optimality found = exchange_weights(number);
   const Tag tag(Purpose::kEvaluation, Tag::wrapped(number), EvaluationPart::kValidation);
-  const Quality quality = evaluate_together(context_, context_.data.splits.validation, tag);
   Recorder& recorder = context_.recorder;
-  recorder.evaluation(progress_.evaluation_row(context_.node.clock().now() - started_s_, quality));
-  progress_.end_evaluation(context_.task, context_.model.architecture().classification,
-                           quality.quality);
+  const bool classification = context_.model.architecture().classification;
+  const bool ends = progress_.evaluate(context_.task, classification, recorder, [&] {
+    const Quality quality = evaluate_together(context_, context_.data.splits.validation, tag);
+    return progress_.evaluation_row(context_.node.clock().now() - started_s_, quality);
+  });
   if (!context_.arithmetic().is_done()) return false;
   const double share = found.objective > 0 ? found.gap / found.objective : 0;
   recorder.measure("objective", rounds, found.objective);
@@ -229,7 +230,7 @@ bool CoordinateWorker::measure() {
   recorder.figure("nonzero_weights", static_cast<double>(found.nonzero));
   if (near_optimum_ < 0 && share <= kNearOptimum) near_optimum_ = static_cast<double>(rounds);
   if (near_optimum_ >= 0) recorder.figure("rounds_to_optimum", near_optimum_);
-  return (config_.gap > 0 && share <= config_.gap) || progress_.ends_at_target(context_.task);
+  return (config_.gap > 0 && share <= config_.gap) || ends;
 }
 
 }  // namespace tutti

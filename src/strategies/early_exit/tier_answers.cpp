@@ -1,11 +1,8 @@
-// The part of a TierWorker that does not train: chunks of samples go up through the tiers, all of
-// them to be judged by every exit, or each no further than it must.
-#include <algorithm>
+#include "strategies/early_exit/tier_answers.h"
 
 #include "core/bytes.h"
 #include "core/error.h"
 #include "strategies/early_exit/tags.h"
-#include "strategies/early_exit/tier_worker.h"
 #include "strategies/evaluation.h"
 
 namespace tutti {
@@ -18,11 +15,11 @@ std::span<std::byte> bytes_in(std::vector<ExitVerdict>& verdicts) {
 }  // namespace
 
 // Devices take chunks in turn, unless all of them see a part of every sample.
-bool TierWorker::has_chunk(size_t chunk) const {
+bool TierAnswers::has_chunk(size_t chunk) const {
   return !is_first() || sees_part() || chunk % tiers_.devices == static_cast<size_t>(rank_);
 }
 
-std::vector<TierWorker::Slice> TierWorker::sources_of(size_t chunk, size_t samples) const {
+std::vector<TierAnswers::Slice> TierAnswers::sources_of(size_t chunk, size_t samples) const {
   std::vector<Slice> sources;
   if (fusion_)
     for (const Rank device : tiers_.ranks_of(0)) sources.push_back({device, samples});
@@ -31,7 +28,7 @@ std::vector<TierWorker::Slice> TierWorker::sources_of(size_t chunk, size_t sampl
   return sources;
 }
 
-Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step) {
+Verdicts TierAnswers::judge_all(std::span<const uint32_t> samples, uint64_t step) {
   const Tag tag = scores_tag(step, ScoresPart::kJudging);
   Verdicts verdicts(tiers_.size());
   std::vector<ExitVerdict>& own = verdicts[tier_];
@@ -56,7 +53,7 @@ Verdicts TierWorker::judge_all(std::span<const uint32_t> samples, uint64_t step)
 }
 
 // Everybody's verdicts meet in the cloud, in the order of the samples.
-void TierWorker::collect(Verdicts& verdicts, std::span<const uint32_t> samples, uint64_t step) {
+void TierAnswers::collect(Verdicts& verdicts, std::span<const uint32_t> samples, uint64_t step) {
   const Tag tag = judging_tag(step, JudgingPart::kVerdicts);
   if (!is_last()) {
     if (!verdicts[tier_].empty()) send_to(tiers_.cloud(), tag, bytes_in(verdicts[tier_]));
@@ -82,7 +79,7 @@ void TierWorker::collect(Verdicts& verdicts, std::span<const uint32_t> samples, 
 }
 
 // Those of a chunk that went on, at most all of it.
-void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
+void TierAnswers::receive_some(size_t chunk, size_t most, uint64_t step) {
   const ActivationCode& code = code_below();
   const std::vector<Slice> sources = sources_of(chunk, most);
   parts_.resize(sources.size());
@@ -104,7 +101,7 @@ void TierWorker::receive_some(size_t chunk, size_t most, uint64_t step) {
 
 // Decides for each sample whether it is answered here. A device that sees parts asks the
 // aggregator. Any other node decides itself and tells the cloud.
-void TierWorker::decide(std::span<const float> output, double threshold, uint64_t step) {
+void TierAnswers::decide(std::span<const float> output, double threshold, uint64_t step) {
   const Tag told = judging_tag(step, JudgingPart::kAnswers);
   const size_t samples = batch_.size(), width = tiers_.answer_bytes();
   answers_.resize(samples * width);
@@ -123,7 +120,7 @@ void TierWorker::decide(std::span<const float> output, double threshold, uint64_
 }
 
 // Passes on the samples that are not answered here.
-void TierWorker::answer_here(std::span<const float> output, double threshold, uint64_t step) {
+void TierAnswers::answer_here(std::span<const float> output, double threshold, uint64_t step) {
   decide(output, threshold, step);
   going_on_.resize(output.size());  // the most that it can cost
   arithmetic().perform([&] {
@@ -138,7 +135,7 @@ void TierWorker::answer_here(std::span<const float> output, double threshold, ui
   pass_on(going_on_, scores_tag(step, ScoresPart::kAnswering));
 }
 
-std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t step) {
+std::vector<int32_t> TierAnswers::answers_of(Rank from, size_t count, uint64_t step) {
   const size_t width = tiers_.answer_bytes();
   answers_.resize(count * width);
   if (count > 0) receive_from(from, judging_tag(step, JudgingPart::kAnswers), answers_);
@@ -149,8 +146,8 @@ std::vector<int32_t> TierWorker::answers_of(Rank from, size_t count, uint64_t st
   return result;
 }
 
-ExitNode::Answered TierWorker::answer(std::span<const uint32_t> samples,
-                                      std::span<const double> thresholds, uint64_t step) {
+ExitNode::Answered TierAnswers::answer(std::span<const uint32_t> samples,
+                                       std::span<const double> thresholds, uint64_t step) {
   Answered result;
   result.tally.left.resize(tiers_.size());
   result.tally.correct.resize(tiers_.size());
@@ -175,8 +172,8 @@ ExitNode::Answered TierWorker::answer(std::span<const uint32_t> samples,
 }
 
 // The cloud puts together who answered what.
-void TierWorker::count_answers(std::span<const uint32_t> samples, size_t chunk,
-                               std::span<const float> scores, uint64_t step, ExitTally& tally) {
+void TierAnswers::count_answers(std::span<const uint32_t> samples, size_t chunk,
+                                std::span<const float> scores, uint64_t step, ExitTally& tally) {
   std::vector<int32_t> answers(samples.size(), kGoesOn);
   std::vector<size_t> exits(samples.size(), tiers_.size() - 1), open(samples.size());
   for (size_t i = 0; i < open.size(); ++i) open[i] = i;
