@@ -200,7 +200,7 @@ std::optional<double> measured_s(const Job& job) {
 // left out cannot be compared; fewer nodes are taken where they are faster.
 TEST_F(Search, GivesTheTimesThatThreeSeedsTake) {
   write_cluster("10 MFLOP/s", "");
-  options_.strategies = {"ring", "ps-asp", "local-sgd-16", "elastic-averaging-async", "fedavg"};
+  options_.strategies = {"ring", "local-sgd-16", "elastic-averaging-async"};
   options_.seeds = 3;
   const Advice advice = ask();
   int compared = 0;
@@ -246,10 +246,8 @@ std::string without(Advice advice, const std::string& cache) {
 // other nodes are tried nor the times of those whose messages depend on values.
 TEST_F(Search, AnswersTheSameTheSecondTime) {
   write_cluster("100 MFLOP/s", "");
-  options_.strategies = {"solo",         "ring",         "tree",   "butterfly",
-                         "local-sgd-16", "gossip-async", "ps-asp", "fedavg"};
+  options_.strategies = {"solo", "ring", "local-sgd-16", "gossip-async", "fedavg"};
   options_.cache = folder_ / "lessons";
-  options_.quick = false;
   const Advice first = ask();
   const int learned = learned_;
   EXPECT_GT(first.tried_nodes.size(), 1u);
