@@ -135,8 +135,9 @@ AdviceSearch::Step AdviceSearch::full_time() {
   timed.timing_at = choice.learning.reached_at;
   ++timings_;
   announce_(fmt::format("simulating {} to its target", choice.name));
-  return Begun{[choice, &plan = timed.plan, this](const std::atomic<bool>& raised) {
-                 return simulate_times(choice, plan, task_.data, raised);
+  const bool with_little = timed.needs_gradients && !options_.complete;
+  return Begun{[choice, with_little, &plan = timed.plan, this](const std::atomic<bool>& raised) {
+                 return simulate_times(choice, plan, with_little, task_.data, raised);
                },
                [i, at = timed.timing_at, nodes = choice.of_nodes, this](const std::string& reply) {
                  Candidate& done = candidates_.all()[i];
@@ -172,7 +173,9 @@ AdviceSearch::Begun AdviceSearch::nodes_of(size_t i, size_t set) {
   cluster.colocated = choice.open.cluster.colocated;
   // Rough times are compared with a rough one.
   const bool gradients = candidate.needs_gradients;
-  const double before_s = gradients ? choice.learning.steps * choice.step.step_s : choice.time_s();
+  const double before_s =
+      gradients ? candidate.whole_s * choice.learning.evaluations / candidate.evaluations
+                : choice.time_s();
   return {[choice, cluster, gradients, this](const std::atomic<bool>& raised) {
             return simulate_on(choice, cluster, gradients, task_.data, raised);
           },

@@ -295,7 +295,7 @@ std::vector<size_t> Candidates::to_be_timed() const {
     if (!candidate.simulated || curve.lessons.empty()) continue;
     const bool complete = how_ == Thoroughness::kComplete;
     if (complete && std::ssize(curve.lessons) < curve.asked.seeds) continue;
-    if (times_are_learned(candidate) || (candidate.needs_gradients && !complete)) continue;
+    if (times_are_learned(candidate)) continue;
     const Choice choice = choice_now(i, known);
     if (!choice.reaches() || candidate.timing_at == choice.learning.reached_at) continue;
     if (complete || !is_far_behind(choice.time_s(), known.best_s)) result.push_back(i);

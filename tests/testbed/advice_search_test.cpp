@@ -256,6 +256,23 @@ TEST_F(Search, AnswersTheSameTheSecondTime) {
   EXPECT_EQ(without(first, options_.cache), without(second, options_.cache));
 }
 
+// What is sent depends on values, so a few intervals stand for the others where the run itself was
+// not on that cluster: with what evaluations take, which is a third of this time.
+TEST_F(Search, KnowsRoughlyWhatItDoesNotLearnHere) {
+  write_cluster("100 MFLOP/s", "");
+  options_.strategies = {"gossip-async"};
+  options_.seeds = 1;
+  options_.cache = folder_ / "lessons";
+  ask();
+  write_cluster("100 MFLOP/s", "timeout = 121\n");  // another cluster with the same times
+  const int learned = learned_;
+  const Advice advice = ask();
+  EXPECT_EQ(learned_, learned);
+  options_.cache.clear();
+  const Advice anew = ask();
+  EXPECT_NEAR(*advice.choices.front().time_s / *anew.choices.front().time_s, 1, 0.1);
+}
+
 // Whoever asked an hour ago has waited for an hour, whatever it was spent with.
 TEST_F(Search, CountsItsBudgetFromTheQuestion) {
   write_cluster("10 MFLOP/s", "");
