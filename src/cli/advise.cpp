@@ -123,13 +123,14 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
       job_of({{}, options.job, options.sets, "", ""}), asked,
       [&](const std::string& what) { progress.doing(what); }, stop);
   progress.end();
-  std::string written;
+  AdviceTextOptions text{
+      .written = "", .columns = columns_of(STDOUT_FILENO), .verbose = options.verbose};
   if (!options.write.empty()) {
     write_file(options.write, advice.job_to_run);
-    written = use_of(options.write, advice);
+    text.written = use_of(options.write, advice);
   }
   std::cout << (options.json ? json_text(json_of(advice)) + "\n"
-                             : printable(advice_text(advice, written)));
+                             : printable(advice_text(advice, text)));
   return advice.status == AdviceStatus::kInterrupted ? kExitInterrupted : 0;
 }
 

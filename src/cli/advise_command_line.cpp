@@ -37,6 +37,7 @@ Command add_advise(CLI::App& app, const std::atomic<bool>& stop) {
                     "without a budget");
   command->add_flag("--no-cache", options->no_cache,
                     "Learn anew, and keep nothing in ~/.cache/tutti/lessons");
+  command->add_flag("--verbose", options->verbose, "Say in full what is not possible here");
   add_common(command, *options);
   command->footer(
       "Example: tutti advise recipes/fashion-lenet.toml --cluster rack-1g\n"

@@ -70,6 +70,7 @@ struct AdviseCliOptions : CommonOptions {
   std::string budget;  // with a unit
   bool complete = false;
   bool no_cache = false;
+  bool verbose = false;  // reasons in full
 };
 
 struct ReportOptions : CommonOptions {

@@ -91,17 +91,25 @@ void visit(RecordVisitor& v, AdvisedChoice& c) {
   v.field("of_nodes", c.of_nodes, "Nodes of the cluster, where it does better without some",
           kWhenKnown);
   v.field("reached", c.reached, "Whether the target was reached with gradients");
+  v.field("runs", c.runs, "Runs with gradients, one for each seed; absent: its curve is assumed",
+          kWhenKnown);
+  v.field("runs_reached", c.runs_reached,
+          "How many of these reached the target; who misses some comes after all that do not",
+          kWhenKnown);
   v.field("fits", c.fits, "Whether it fits the memory of every node");
   v.field("place_first", c.place_first, "The best place that it may have; null: not judged");
   v.field("place_last", c.place_last,
-          "The worst place; choices whose places overlap cannot be told apart");
+          "The worst place that it may have; all behind it are surely slower, or miss seeds");
   v.field("behind", c.behind, "How much longer it takes than the first choice, relative");
   v.field("behind_error", c.behind_error, "Of that difference, at 90 %");
   v.field("assumed", c.assumed, "What its time assumes where its learning curve was not computed",
           kWhenKnown);
   v.field("left_out", c.left_out, "Why its own curve was not computed", kWhenKnown);
   v.field("time_s", c.time_s, "Time to target");
-  v.field("error", c.error, "Half the width of its interval of 90 %, relative");
+  v.field("error", c.error, "Of the time at 90 %, relative: how much longer it may take");
+  v.field("least_s", c.least_s, "The lower end of that interval: `time_s / (1 + error)`",
+          Presence::kMayMiss);
+  v.field("most_s", c.most_s, "The upper end: `time_s * (1 + error)`", Presence::kMayMiss);
   v.field("errors", c.errors, "What that consists of");
   v.field("joules", c.joules, "Energy of the cluster until then");
   v.field("co2e_g", c.co2e_g, "Grams of CO2e of that energy");
@@ -118,11 +126,6 @@ void visit(RecordVisitor& v, AdvisedChoice& c) {
   v.field("memory_bytes", c.memory_bytes, "Memory of the node that needs most");
   v.field("learning", c.learning, "How its steps to the target were found");
   v.field("reasons", c.reasons, "What its time goes into, in sentences");
-}
-
-void visit(RecordVisitor& v, RefusedChoice& refused) {
-  v.field("name", refused.name, "Name of the variant");
-  v.field("reason", refused.reason, "Why it is not possible here");
 }
 
 void visit(RecordVisitor& v, TriedNodes& tried) {
@@ -175,6 +178,10 @@ AdvisedChoice described(const Choice& c) {
   result.assumed = c.assumed;
   result.left_out = c.left_out;
   if (c.of_nodes > 0) result.of_nodes = c.of_nodes;
+  if (c.assumed.empty() && c.learning.runs > 0) {
+    result.runs = c.learning.runs;
+    result.runs_reached = c.learning.reached;
+  }
   result.step_s = c.step_s();
   result.step_error = c.step.step_error;
   result.bytes_per_step = c.step.bytes;
@@ -186,6 +193,9 @@ AdvisedChoice described(const Choice& c) {
   if (!c.reaches()) return result;
   result.time_s = c.time_s();
   result.error = c.error();
+  const TimeInterval interval = interval_around(c.time_s(), c.error());
+  result.least_s = interval.least;
+  result.most_s = interval.most;
   const TimeErrors errors = c.errors();
   result.errors = {
       .seeds = {}, .simulation = errors.simulation, .cost = errors.cost, .network = errors.network};

@@ -10,6 +10,7 @@
 
 #include "core/described.h"
 #include "testbed/choice.h"
+#include "testbed/comparison.h"
 
 namespace tutti {
 
@@ -62,11 +63,13 @@ struct AdvisedChoice {
   int64_t workers = 0;
   double machines = 0;
   std::optional<int64_t> of_nodes;
+  std::optional<int64_t> runs, runs_reached;  // one for each seed; empty: it learned nothing itself
   bool reached = false, fits = true;
   std::optional<int64_t> place_first, place_last;
   std::optional<double> behind, behind_error;
   std::string assumed, left_out;
-  std::optional<double> time_s, error, joules, co2e_g, cost, steps_to_target, steps_error;
+  std::optional<double> time_s, error, least_s, most_s, joules, co2e_g, cost, steps_to_target,
+      steps_error;
   AdvisedErrors errors;
   double step_s = 0, step_error = 0, bytes_per_step = 0, messages_per_step = 0;
   AdvisedShares shares;
@@ -74,10 +77,7 @@ struct AdvisedChoice {
   std::vector<std::string> reasons;
 
   bool is_judged() const { return place_first.has_value(); }
-};
-
-struct RefusedChoice {
-  std::string name, reason;
+  bool misses_some() const { return reached && runs && runs_reached && *runs_reached < *runs; }
 };
 
 // Another number of nodes for a choice.
@@ -100,7 +100,7 @@ struct Advice {
   std::string obtained = "estimated: simulated step times x steps from real gradients";
   AdvisedModelCost model_cost;
   std::vector<AdvisedChoice> choices;
-  std::vector<RefusedChoice> refused;
+  std::vector<Refusal> refused;
   std::vector<std::string> not_simulated, not_asked;
   std::vector<TriedNodes> tried_nodes;
   std::string learned_before;
@@ -119,7 +119,12 @@ std::vector<AdvisedChoice> described(const std::vector<Choice>& ranked);
 
 // The answer in one sentence.
 std::string sentence_of(const Advice& advice);
-// All of it for people. It ends with that sentence; `written` is a line about files before it.
-std::string advice_text(const Advice& advice, const std::string& written = "");
+struct AdviceTextOptions {
+  std::string written = {};  // a line about files, before the last one
+  size_t columns = 100;      // width of the terminal
+  bool verbose = false;      // reasons in full
+};
+// All of it for people. It ends with that sentence.
+std::string advice_text(const Advice& advice, const AdviceTextOptions& options = {});
 
 }  // namespace tutti

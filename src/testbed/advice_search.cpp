@@ -14,6 +14,7 @@ namespace tutti {
 namespace {
 
 constexpr double kFirstAnswer_s = 45;  // an answer by then, whatever is still to come
+constexpr double kLate = 2.0 / 3;      // of the budget: other nodes do not wait for lessons
 constexpr size_t kFewBest = 3;         // that are tried on other nodes
 // Fewer nodes have to save as much as simulated networks are known to be off.
 constexpr double kWorthMoving = 0.03;
@@ -47,7 +48,11 @@ AdviceSearch::AdviceSearch(Candidates candidates, const Resolved& task,
       sets_(options.complete ? std::vector<NodeSet>{} : node_sets(cluster)) {}
 
 double AdviceSearch::passed_s() const {
-  return std::chrono::duration<double>(Clock::now() - started_).count();
+  return std::chrono::duration<double>(Clock::now() - options_.asked).count();
+}
+
+bool AdviceSearch::is_late() const {
+  return options_.budget_s > 0 && passed_s() > kLate * options_.budget_s;
 }
 
 // Those that need little come first, so that an answer does not wait for the largest.
@@ -114,10 +119,14 @@ AdviceSearch::Step AdviceSearch::lesson() {
   });
   const Curve& shared = candidates_.curves()[candidates_.largest_curve()];
   if (!looked_at_all || (!options_.complete && shared.lessons.empty())) return std::nullopt;
+  // Rough times may ask for lessons that exact ones do not, and what is learned when nodes are
+  // chosen would choose others: the same question would get another answer the next time.
+  if (timings_ > 0 || (!moves_.who.empty() && !is_late())) return std::nullopt;
   if (const auto curves = candidates_.curves_to_learn(); !curves.empty())
     return lesson_of(curves.front());
   if (running_ > 0) return std::nullopt;  // it may decide who is worth another one
-  if (const auto curves = candidates_.curves_to_repeat(); !curves.empty())
+  const size_t few = sets_.empty() ? 0 : kFewBest;
+  if (const auto curves = candidates_.curves_to_repeat(few); !curves.empty())
     return lesson_of(curves.front());
   return std::nullopt;
 }
@@ -129,12 +138,15 @@ AdviceSearch::Step AdviceSearch::full_time() {
   const Choice choice = candidates_.choice_now(i);
   Candidate& timed = candidates_.all()[i];
   timed.timing_at = choice.learning.reached_at;
+  ++timings_;
   announce_(fmt::format("simulating {} to its target", choice.name));
-  return Begun{[choice, &plan = timed.plan, this](const std::atomic<bool>& raised) {
-                 return simulate_times(choice, plan, task_.data, raised);
+  const bool with_little = timed.needs_gradients && !options_.complete;
+  return Begun{[choice, with_little, &plan = timed.plan, this](const std::atomic<bool>& raised) {
+                 return simulate_times(choice, plan, with_little, task_.data, raised);
                },
                [i, at = timed.timing_at, nodes = choice.of_nodes, this](const std::string& reply) {
                  Candidate& done = candidates_.all()[i];
+                 --timings_;
                  const TimesToTarget found = times_in(reply);
                  // It may have other lessons since, or other nodes. Where the simulation failed its
                  // rough time has to do.
@@ -164,17 +176,21 @@ AdviceSearch::Begun AdviceSearch::nodes_of(size_t i, size_t set) {
   announce_(fmt::format("trying {} {}", choice.name, in_words(sets_[set])));
   ClusterConfig cluster = with_nodes(cluster_, sets_[set]);
   cluster.colocated = choice.open.cluster.colocated;
-  return {[choice, cluster, gradients = candidate.needs_gradients,
-           this](const std::atomic<bool>& raised) {
+  // Rough times are compared with a rough one.
+  const bool gradients = candidate.needs_gradients;
+  const double before_s =
+      gradients ? candidate.whole_s * choice.learning.evaluations / candidate.evaluations
+                : choice.time_s();
+  return {[choice, cluster, gradients, this](const std::atomic<bool>& raised) {
             return simulate_on(choice, cluster, gradients, task_.data, raised);
           },
-          [i, set, before_s = choice.time_s(), this](const std::string& reply) {
+          [i, set, before_s, this](const std::string& reply) {
             Candidate& tried = candidates_.all()[i];
             const std::vector<double> times = times_in(reply).times_s;
             tried.nodes_s[set] = times.empty() ? INFINITY : times.front() / before_s;
             if (!times.empty())
-              tried_.push_back(
-                  {tried.choice.name, in_words(sets_[set]), tried.nodes_s[set] - 1, false});
+              moves_.tried[{i, set}] = {tried.choice.name, in_words(sets_[set]),
+                                        tried.nodes_s[set] - 1, false};
             if (tried.nodes_s.size() == sets_for(tried).size()) take_nodes(i);
           }};
 }
@@ -199,8 +215,7 @@ void AdviceSearch::take_nodes(size_t i) {
   choice.memory_bytes = planned.plan.most_memory_bytes();
   choice.of_nodes = cluster_.workers;
   choice.fastest = sets_[best->first].fastest;
-  for (TriedNodes& tried : tried_)
-    if (tried.name == choice.name) tried.taken = tried.where == in_words(sets_[best->first]);
+  moves_.tried.at({i, best->first}).taken = true;
   Candidate moved =
       candidate_of(std::move(choice), std::move(planned.plan), std::ssize(task_.data.splits.train));
   moved.curve = candidate.curve;
@@ -212,19 +227,27 @@ void AdviceSearch::take_nodes(size_t i) {
   candidate = std::move(moved);
 }
 
-AdviceSearch::Step AdviceSearch::other_nodes() {
-  if (sets_.empty()) return std::nullopt;
+std::vector<size_t> AdviceSearch::best_few() const {
   const std::vector<Choice> choices = candidates_.ranked();
   const auto& all = candidates_.all();
-  for (size_t place = 0; place < std::min(kFewBest, choices.size()); ++place) {
-    if (!choices[place].is_judged()) break;
-    const auto candidate = std::find_if(all.begin(), all.end(), [&](const Candidate& c) {
-      return c.choice.name == choices[place].name;
-    });
-    for (const size_t set : sets_for(*candidate))
-      if (!candidate->nodes_begun.contains(set))
-        return nodes_of(static_cast<size_t>(candidate - all.begin()), set);
+  std::vector<size_t> few;
+  for (const Choice& choice : choices) {
+    if (few.size() == kFewBest || !choice.is_judged()) break;
+    const auto candidate = std::find_if(
+        all.begin(), all.end(), [&](const Candidate& c) { return c.choice.name == choice.name; });
+    few.push_back(static_cast<size_t>(candidate - all.begin()));
   }
+  return few;
+}
+
+// Who is tried is decided once, when all is learned: before that it would depend on what ended
+// first.
+AdviceSearch::Step AdviceSearch::other_nodes() {
+  if (sets_.empty()) return std::nullopt;
+  if (moves_.who.empty() && (running_ == 0 || is_late())) moves_.who = best_few();
+  for (const size_t i : moves_.who)
+    for (const size_t set : sets_for(candidates_.all()[i]))
+      if (!candidates_.all()[i].nodes_begun.contains(set)) return nodes_of(i, set);
   return std::nullopt;
 }
 
@@ -259,8 +282,9 @@ std::optional<IsolatedWork> AdviceSearch::next() {
     begun = shared_lesson();
     if (!begun) begun = simulation();
     if (!begun) begun = full_time();
-    if (!begun) begun = other_nodes();
+    if (!begun && is_late()) begun = other_nodes();
     if (!begun) begun = lesson();
+    if (!begun) begun = other_nodes();
   }
   if (!begun) begun = question();
   nothing_to_begin_ = !begun;
@@ -320,12 +344,12 @@ void AdviceSearch::describe(Advice& advice) const {
   advice.choices = described(candidates_.ranked());
   advice.task.metric = task_.architecture.classification ? "accuracy" : "mse";
   advice.task.target = task_.job.task.target;
-  advice.tried_nodes = tried_;
+  for (const auto& [key, tried] : moves_.tried) advice.tried_nodes.push_back(tried);
   if (candidates_.took_any()) advice.learned_before = options_.cache;
   for (const Candidate& candidate : candidates_.all()) {
     const std::string& name = candidate.choice.name;
     if (!candidate.failure.empty())
-      advice.refused.push_back({name, candidate.failure});
+      advice.refused.push_back({name, candidate.choice.job.strategy_kind, candidate.failure});
     else if (!candidate.simulated)
       advice.not_simulated.push_back(name);
   }

@@ -32,6 +32,10 @@ class AdviceSearch {
     std::function<void(const std::string&)> ended;
   };
   using Step = std::optional<Begun>;
+  struct Moves {
+    std::vector<size_t> who = {};  // candidates that are tried on other nodes
+    std::map<std::pair<size_t, size_t>, TriedNodes> tried = {};  // by candidate and set
+  };
 
   std::optional<IsolatedWork> next();
   // Each returns a work of its kind, if it is time for one.
@@ -40,6 +44,8 @@ class AdviceSearch {
   Step lesson();
   Step full_time();
   Step other_nodes();
+  bool is_late() const;
+  std::vector<size_t> best_few() const;
   Step question();
   Begun lesson_of(size_t curve);
   std::vector<size_t> sets_for(const Candidate& candidate) const;
@@ -56,14 +62,13 @@ class AdviceSearch {
   const Announce& announce_;
   const ClusterConfig cluster_;
   const std::vector<NodeSet> sets_;
-  const Clock::time_point started_ = Clock::now();
 
   std::deque<std::function<void(const std::string&)>> ended_;  // of each work that was begun
-  size_t running_ = 0;
+  size_t running_ = 0, timings_ = 0;  // begun and not ended; timings are full_time()
   bool nothing_to_begin_ = false, over_ = false;
   std::string told_;                                              // the last answer
   std::map<std::string, std::optional<nlohmann::json>> answers_;  // to what was asked so far
-  std::vector<TriedNodes> tried_;
+  Moves moves_;
 };
 
 }  // namespace tutti

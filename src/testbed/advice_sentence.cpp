@@ -22,8 +22,7 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 std::string time_of(const AdvisedChoice& choice) {
-  return fmt::format("{} +- {}", in_seconds(*choice.time_s),
-                     in_seconds(*choice.time_s * choice.error.value_or(0)));
+  return in_seconds(*choice.time_s) + interval_of(*choice.time_s, choice.error.value_or(0));
 }
 
 // With what was planned for it.
@@ -41,6 +40,22 @@ bool is_borrowed(const AdvisedChoice& choice) {
 bool is_as_good(const AdvisedChoice& choice) {
   return choice.is_judged() && *choice.place_first == 1 &&
          choice.behind.value_or(0) <= choice.behind_error.value_or(0);
+}
+
+std::string missed_of(const AdvisedChoice& choice) {
+  return fmt::format("missed the target with {} of {} seeds", *choice.runs - *choice.runs_reached,
+                     *choice.runs);
+}
+
+// Those that are faster where they get there, or the first choice itself.
+std::string who_misses(const Advice& advice, const AdvisedChoice& best) {
+  std::string text = best.misses_some() ? "; it " + missed_of(best) : "";
+  for (const AdvisedChoice& choice : advice.choices)
+    if (&choice != &best && choice.is_judged() && choice.misses_some() && !best.misses_some() &&
+        *choice.time_s < *best.time_s)
+      text += fmt::format("; {} would take {}, but {}", choice.name, in_seconds(*choice.time_s),
+                          missed_of(choice));
+  return text;
 }
 
 // Those that could come first, if they learned like the one whose curve they have.
@@ -84,7 +99,7 @@ std::string sentence_of(const Advice& advice) {
   if (!as_good.empty())
     text += fmt::format("; {} {} as good within the error", list_of(as_good),
                         as_good.size() == 1 ? "is" : "are");
-  return text + unknown_rivals(advice, *best.time_s) + ".";
+  return text + who_misses(advice, best) + unknown_rivals(advice, *best.time_s) + ".";
 }
 
 }  // namespace tutti

@@ -6,6 +6,7 @@
 
 #include "testbed/advice.h"
 #include "testbed/advice_wording.h"
+#include "testbed/refusals.h"
 #include "testbed/what_if_text.h"
 
 namespace tutti {
@@ -80,13 +81,20 @@ std::string energy_of(const AdvisedChoice& c) {
 std::string time_of_row(const AdvisedChoice& c) {
   if (!c.time_s) return "not reached";
   if (!c.assumed.empty()) return "about " + in_seconds(*c.time_s);
-  return fmt::format("{} +-{:.0f} %", in_seconds(*c.time_s), 100 * c.error.value_or(0));
+  const double error = c.error.value_or(0);
+  if (!is_lopsided(error)) return fmt::format("{} +-{:.0f} %", in_seconds(*c.time_s), 100 * error);
+  return fmt::format("{} +{:.0f} -{:.0f} %", in_seconds(*c.time_s), 100 * error,
+                     100 * (1 - interval_around(1, error).least));
+}
+
+std::string seeds_of(const AdvisedChoice& c) {
+  return c.runs ? fmt::format("{} of {}", c.runs_reached.value_or(0), *c.runs) : "-";
 }
 
 std::string row_of(const AdvisedChoice& c, size_t width, bool first) {
-  return fmt::format("{:<6} {:<{}} {:>7} {:>16} {:>14} {:>8} {:>8} {:>11} {:>6}\n", place_of(c),
-                     c.name, width, c.workers, time_of_row(c), first ? "" : behind_of(c),
-                     in_seconds(c.step_s), energy_of(c),
+  return fmt::format("{:<6} {:<{}} {:>7} {:>21} {:>7} {:>14} {:>8} {:>8} {:>11} {:>6}\n",
+                     place_of(c), c.name, width, c.workers, time_of_row(c), seeds_of(c),
+                     first ? "" : behind_of(c), in_seconds(c.step_s), energy_of(c),
                      c.cost ? fmt::format("{:.2g} {}", *c.cost, c.currency) : "-",
                      c.steps_to_target ? fmt::format("{:.0f}", *c.steps_to_target) : "-");
 }
@@ -94,16 +102,19 @@ std::string row_of(const AdvisedChoice& c, size_t width, bool first) {
 std::string table(const std::vector<AdvisedChoice>& choices) {
   if (choices.empty()) return "";
   const size_t width = name_width(choices);
-  std::string text = fmt::format("\n{:<6} {:<{}} {:>7} {:>16} {:>14} {:>8} {:>8} {:>11} {:>6}\n",
-                                 "place", "strategy", width, "workers", "time to target",
-                                 "to the first", "a step", "energy", "cost", "steps");
+  std::string text =
+      fmt::format("\n{:<6} {:<{}} {:>7} {:>21} {:>7} {:>14} {:>8} {:>8} {:>11} {:>6}\n", "place",
+                  "strategy", width, "workers", "time to target", "reached", "to the first",
+                  "a step", "energy", "cost", "steps");
   for (const AdvisedChoice& choice : choices)
     text += row_of(choice, width, &choice == &choices.front());
   const auto any = [&](const auto& is) { return std::any_of(choices.begin(), choices.end(), is); };
   if (any([](const auto& c) { return c.is_judged() && c.place_first != c.place_last; }))
     text +=
-        "Choices whose places overlap cannot be told apart: their difference is within its "
-        "error.\n";
+        "Places are those that a strategy may have: it is surely behind all before them, and "
+        "before all behind them.\n";
+  if (any([](const auto& c) { return c.misses_some(); }))
+    text += "reached: with how many of its seeds; who misses some comes behind all that do not.\n";
   if (any([](const auto& c) { return !c.assumed.empty(); }))
     text +=
         "? has no place: its learning curve was not computed, and its time assumes another one.\n";
@@ -130,7 +141,7 @@ std::string plans(const std::vector<AdvisedChoice>& choices) {
 }
 
 // Who is left out has one reason for that, whatever its time goes into.
-std::string why(const Advice& a) {
+std::string why(const Advice& a, const AdviceTextOptions& options) {
   std::string text;
   Said left_out, refused;
   const size_t width = name_width(a.choices);
@@ -146,8 +157,11 @@ std::string why(const Advice& a) {
   if (!text.empty()) text = "\nWhy\n" + text;
   if (!left_out.empty()) text += "\nNot learned\n";
   for (const auto& [reason, names] : left_out) text += fmt::format("  {}: {}\n", reason, names);
-  for (const RefusedChoice& r : a.refused) say(refused, r.reason, r.name);
-  if (!refused.empty()) text += "\nNot possible here\n";
+  if (a.refused.empty()) return text;
+  text += options.verbose ? "\nNot possible here\n"
+                          : "\nNot possible here (--verbose says all of it)\n";
+  if (!options.verbose) return text + refusal_lines(a.refused, options.columns);
+  for (const Refusal& each : a.refused) say(refused, each.reason, each.name);
   for (const auto& [reason, names] : refused) text += fmt::format("  {}: {}\n", names, reason);
   return text;
 }
@@ -229,10 +243,10 @@ std::string left_undone(const Advice& a) {
 
 }  // namespace
 
-std::string advice_text(const Advice& a, const std::string& written) {
+std::string advice_text(const Advice& a, const AdviceTextOptions& options) {
   std::string text = heading(a) + passes(a.model_cost) + table(a.choices) + plans(a.choices) +
-                     why(a) + changes(a) + how(a) + left_undone(a);
-  if (!written.empty()) text += "\n" + written + "\n";
+                     why(a, options) + changes(a) + how(a) + left_undone(a);
+  if (!options.written.empty()) text += "\n" + options.written + "\n";
   return text + "\n" + a.sentence + "\n";
 }
 

@@ -11,6 +11,11 @@ namespace tutti {
 namespace {
 
 constexpr double kLessEffort = 8;  // where a rough time will do
+// To compute gradients for all of a run would be to learn: as few intervals as tell something stand
+// for the others.
+constexpr double kLeastEffort = 1;
+
+double rough_effort(bool gradients) { return gradients ? kLeastEffort : kMostEffort / kLessEffort; }
 constexpr char kDone = '=', kFailed = '!';
 
 std::string packed_times(const std::vector<double>& values) {
@@ -44,12 +49,13 @@ bool computes_gradients(Job job, const Data& data) {
 }
 
 // All epochs of the job, as if its target were reached at their end.
-double whole_time(const Candidate& candidate, const Data& data, const std::atomic<bool>& stop) {
+double whole_time(const Candidate& candidate, bool gradients, const Data& data,
+                  const std::atomic<bool>& stop) {
   Learning all;
   all.evaluations = candidate.evaluations;
   all.steps = candidate.evaluations * candidate.steps_each;
   all.reached_at = {{0, std::llround(candidate.evaluations)}};
-  return times_to_target(candidate.choice.job, candidate.plan, all, data, kMostEffort / kLessEffort,
+  return times_to_target(candidate.choice.job, candidate.plan, all, data, rough_effort(gradients),
                          stop)
       .times_s.front();
 }
@@ -60,11 +66,8 @@ std::string look_at(const Candidate& candidate, const Data& data, const std::ato
   return unless_it_fails([&] {
     const Job& job = candidate.choice.job;
     const StepFigures step = simulate_steps(job, data, stop);
-    // To compute gradients for all of it would be to learn: the steps that were looked at stand for
-    // the others.
     const bool gradients = computes_gradients(job, data);
-    const double whole_s = gradients ? candidate.evaluations * candidate.steps_each * step.step_s
-                                     : whole_time(candidate, data, stop);
+    const double whole_s = whole_time(candidate, gradients, data, stop);
     return std::string(reinterpret_cast<const char*>(&step), sizeof step) +
            packed_times({gradients ? 1.0 : 0.0, whole_s});
   });
@@ -84,11 +87,11 @@ FirstLook first_look_in(const std::string& reply) {
   return look;
 }
 
-std::string simulate_times(const Choice& choice, const Plan& plan, const Data& data,
-                           const std::atomic<bool>& stop) {
+std::string simulate_times(const Choice& choice, const Plan& plan, bool with_little,
+                           const Data& data, const std::atomic<bool>& stop) {
   return unless_it_fails([&] {
-    TimesToTarget found =
-        times_to_target(choice.job, plan, choice.learning, data, kMostEffort, stop);
+    TimesToTarget found = times_to_target(choice.job, plan, choice.learning, data,
+                                          with_little ? kLeastEffort : kMostEffort, stop);
     found.times_s.push_back(found.error);
     return packed_times(found.times_s);
   });
@@ -102,10 +105,10 @@ std::string simulate_on(const Choice& choice, const ClusterConfig& cluster, bool
     job.strategy->fit(job.cluster);
     const Resolved planned = resolve(job, data);
     require_memory(planned.job, planned.plan);
-    const double time_s =
-        needs_gradients ? choice.learning.steps * simulate_steps(planned.job, data, stop).step_s
-                        : times_to_target(planned.job, planned.plan, choice.learning, data,
-                                          kMostEffort / kLessEffort, stop)
+    Learning learning = choice.learning;
+    if (needs_gradients) learning.reached_at = {{0, std::llround(learning.evaluations)}};
+    const double time_s = times_to_target(planned.job, planned.plan, learning, data,
+                                          rough_effort(needs_gradients), stop)
                               .mean_s();
     return packed_times({time_s, 0});
   });

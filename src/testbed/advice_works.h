@@ -22,9 +22,10 @@ struct FirstLook {
 };
 FirstLook first_look_in(const std::string& reply);
 
-// The times of a choice to its target, of each seed.
-std::string simulate_times(const Choice& choice, const Plan& plan, const Data& data,
-                           const std::atomic<bool>& stop);
+// The times of a choice to its target, of each seed. `with_little`: of the first intervals alone,
+// where they take gradients.
+std::string simulate_times(const Choice& choice, const Plan& plan, bool with_little,
+                           const Data& data, const std::atomic<bool>& stop);
 // The time of a choice on another cluster, roughly. It is planned for that anew.
 std::string simulate_on(const Choice& choice, const ClusterConfig& cluster, bool needs_gradients,
                         const Data& data, const std::atomic<bool>& stop);

@@ -85,7 +85,7 @@ std::vector<Candidate> candidates_for(const Job& base, const AdviseOptions& opti
   for (ComparedJob& compared : compared_jobs(
            base, options.strategies.empty() ? everyone : options.strategies, Memory::kMayBeShort)) {
     if (!compared.refusal.empty()) {
-      advice.refused.push_back({compared.job.name, compared.refusal});
+      advice.refused.push_back({compared.job.name, compared.job.strategy_kind, compared.refusal});
       continue;
     }
     Choice choice;
@@ -156,7 +156,7 @@ Advice advise(const Job& job, const AdviseOptions& options, const Announce& anno
       throw ConfigError("--budget",
                         "--budget ended before any strategy was simulated; give it more time, or "
                         "ask about some strategies by --strategies");
-    const RefusedChoice& failed = advice.refused.back();
+    const Refusal& failed = advice.refused.back();
     throw Error(
         fmt::format("no simulation ended well; that of {}: {}", failed.name, failed.reason));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,13 +22,15 @@ struct AdviseOptions {
   bool declared = false;  // the cluster's speed is what this model gets: do not measure
   double budget_s = 0;    // when to end with what there is; 0: when all is done
   // Learn everything, also what cannot win, and ask of the whole cluster alone.
-  bool complete = true;
+  bool complete = false;
   std::string cache = {};  // the folder that keeps what was learned; empty: nothing is kept
   // Called with each new answer, in one sentence, and now and then while nothing else is said.
   std::function<void(const std::string&)> answered = [](const std::string&) {};
   std::function<void()> waiting = [] {};
   // Called once with what there is to say of the data, in lines, where there is something.
   std::function<void(const std::string&)> noticed = [](const std::string&) {};
+  // When the question was asked: budgets and the first answer count from here.
+  std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now();
 };
 
 // Throws ConfigError when the job has no target to reach, and InterruptedError when it is stopped

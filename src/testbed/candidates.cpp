@@ -35,11 +35,25 @@ double rough_s(const Candidate& candidate, double evaluations) {
   return candidate.whole_s * evaluations / candidate.evaluations;
 }
 
+// Those that take too long need not be exact. Whether one does depends on what is known now, not on
+// when it was timed: the same knowledge gives the same times.
+bool is_far_behind(double rough_time_s, double best_s) {
+  return best_s > 0 && rough_time_s > kFarBehind * best_s;
+}
+
 std::map<int, double> epochs_of(const Curve& curve) {
   std::map<int, double> epochs;
   for (const auto& [seed, lesson] : curve.lessons)
     if (lesson.reached) epochs[seed] = lesson.evaluations * curve.epochs_each;
   return epochs;
+}
+
+// Half the width of the interval in which another seed lies, relative to their mean.
+double error_of_epochs(const Curve& curve) {
+  std::vector<double> epochs;
+  for (const auto& [seed, value] : epochs_of(curve)) epochs.push_back(value);
+  return half_width_of_next(spread_of(epochs).value_or(kAssumedSpread),
+                            static_cast<int>(epochs.size()), curve.epochs_each / curve.epochs());
 }
 
 }  // namespace
@@ -121,12 +135,17 @@ Candidates::Knowledge Candidates::knowledge() const {
     if (!curve.reached()) continue;
     if (!known.fastest || curve.epochs() < known.fastest->epochs()) known.fastest = &curve;
   }
+  if (known.fastest) known.fastest_error = error_of_epochs(*known.fastest);
   const Curve& largest = curves_[largest_curve()];
   known.source = largest.reached() ? &largest : known.fastest;
+  bool steady = false;  // the first choice so far
   for (size_t i = 0; i < all_.size(); ++i) {
     if (!all_[i].simulated) continue;
     const Choice choice = choice_now(i, known);
-    if (!choice.is_judged() || (known.best_s > 0 && choice.time_s() >= known.best_s)) continue;
+    if (!choice.is_judged() || (steady && !choice.always_reaches())) continue;
+    const bool first = known.best_s <= 0 || steady != choice.always_reaches();
+    if (!first && choice.time_s() >= known.best_s) continue;
+    steady = choice.always_reaches();
     known.best_s = choice.time_s();
     known.best_compute = choice.step.compute;
   }
@@ -162,14 +181,15 @@ Choice Candidates::choice_now(size_t i, const Knowledge& known) const {
       if (lesson.reached) choice.times_s.push_back(lesson.time_s);
     return choice;
   }
-  if (candidate.timed_at == choice.learning.reached_at) {
-    choice.times_s = candidate.times_s;
-    choice.simulation_error = candidate.times_error;
-    return choice;
-  }
   choice.simulation_error = kRough;
   for (const auto& [seed, evaluation] : choice.learning.reached_at)
     choice.times_s.push_back(rough_s(candidate, static_cast<double>(evaluation)));
+  const bool everything = how_ == Thoroughness::kComplete;
+  if (candidate.timed_at == choice.learning.reached_at &&
+      (everything || !is_far_behind(choice.time_s(), known.best_s))) {
+    choice.times_s = candidate.times_s;
+    choice.simulation_error = candidate.times_error;
+  }
   return choice;
 }
 
@@ -195,7 +215,8 @@ bool Candidates::can_win(const Candidate& candidate, const Knowledge& known) con
   if (!known.fastest || known.best_s <= 0) return true;
   const double cost =
       (candidate.choice.step.compute - known.best_compute) * candidate.choice.cost_error;
-  const double margin = std::hypot(cost, kNetworkValidation.mean_absolute_error) + kRough;
+  const double margin =
+      std::hypot(cost, kNetworkValidation.mean_absolute_error, known.fastest_error) + kRough;
   return optimistic_s(candidate, known) <= known.best_s * (1 + margin);
 }
 
@@ -247,13 +268,13 @@ std::vector<size_t> Candidates::curves_to_learn() const {
   return curves;
 }
 
-std::vector<size_t> Candidates::curves_to_repeat() const {
+std::vector<size_t> Candidates::curves_to_repeat(size_t few) const {
   if (how_ == Thoroughness::kComplete) return {};
   const std::vector<Choice> choices = ranked();
   const std::vector<Place> where = places(choices);
   std::vector<size_t> curves;
   for (size_t i = 0; i < where.size(); ++i) {
-    if (where[i].first > 1) continue;
+    if (i >= few && where[i].first > 1) continue;
     const auto candidate = std::find_if(all_.begin(), all_.end(), [&](const Candidate& c) {
       return c.choice.name == choices[i].name;
     });
@@ -274,10 +295,10 @@ std::vector<size_t> Candidates::to_be_timed() const {
     if (!candidate.simulated || curve.lessons.empty()) continue;
     const bool complete = how_ == Thoroughness::kComplete;
     if (complete && std::ssize(curve.lessons) < curve.asked.seeds) continue;
-    if (times_are_learned(candidate) || (candidate.needs_gradients && !complete)) continue;
+    if (times_are_learned(candidate)) continue;
     const Choice choice = choice_now(i, known);
     if (!choice.reaches() || candidate.timing_at == choice.learning.reached_at) continue;
-    if (complete || choice.time_s() <= kFarBehind * known.best_s) result.push_back(i);
+    if (complete || !is_far_behind(choice.time_s(), known.best_s)) result.push_back(i);
   }
   return result;
 }

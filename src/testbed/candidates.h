@@ -67,7 +67,8 @@ class Candidates {
   std::vector<Choice> ranked() const;
   // Curves that are worth a (further) lesson, the most promising first.
   std::vector<size_t> curves_to_learn() const;
-  std::vector<size_t> curves_to_repeat() const;
+  // Those of the first choices, and of whoever is among the best `few`.
+  std::vector<size_t> curves_to_repeat(size_t few) const;
   // Candidates whose time is to be simulated in full, for what their choice has learned.
   std::vector<size_t> to_be_timed() const;
   // The curve that most of them share.
@@ -82,6 +83,7 @@ class Candidates {
   struct Knowledge {
     const Curve* source = nullptr;   // that others are given
     const Curve* fastest = nullptr;  // that reached its target in the fewest epochs
+    double fastest_error = 0;        // of these epochs: how many fewer another seed may take
     double best_s = 0;               // of the first choice; 0: there is none
     double best_compute = 0;
   };

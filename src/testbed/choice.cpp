@@ -53,6 +53,7 @@ void rank(std::vector<Choice>& choices) {
     if (a.fits != b.fits) return a.fits;
     if (a.reaches() != b.reaches()) return a.reaches();
     if (a.is_judged() != b.is_judged()) return a.is_judged();
+    if (a.always_reaches() != b.always_reaches()) return a.always_reaches();
     return a.reaches() ? a.time_s() < b.time_s() : a.step_s() < b.step_s();
   });
 }

@@ -46,6 +46,8 @@ struct Choice {
   bool is_judged() const { return reaches() && fits && assumed.empty(); }
 
   bool reaches() const { return learning.reached > 0; }
+  // Whether every seed that ran got there: who misses now and then is not chosen before them.
+  bool always_reaches() const { return reaches() && learning.reached >= learning.runs; }
   // To the target: the mean over the seeds that reached it.
   double time_s() const;
   // That time by its steps: each has its share of the evaluations.
@@ -55,8 +57,8 @@ struct Choice {
   double error() const { return errors().all(); }
 };
 
-// In the order in which to choose: those that reach the target and fit, fastest first; then those
-// of which that is assumed.
+// In the order in which to choose: those that reach the target with every seed and fit, fastest
+// first; then those that miss it with some; then those of which it is assumed that they reach it.
 void rank(std::vector<Choice>& choices);
 
 // Who ran once cannot say how much seeds differ: the spread of those that ran more often stands in.

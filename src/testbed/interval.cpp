@@ -36,6 +36,13 @@ std::optional<Spread> common_spread(std::span<const Spread> spreads) {
   return common;
 }
 
+TimeInterval interval_around(double value, double error) {
+  return {value / (1 + error), value * (1 + error)};
+}
+
+// Up to here the lower end is off by less than 4 % of the value.
+bool is_lopsided(double error) { return error > 0.2; }
+
 double half_width_of_next(const Spread& spread, int runs, double grain) {
   const double relative = std::max(spread.relative, grain / std::sqrt(12.0));
   return t_of_90_percent(spread.freedom) * relative * std::sqrt(1 + 1.0 / runs);

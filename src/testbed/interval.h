@@ -30,4 +30,15 @@ std::optional<Spread> common_spread(std::span<const Spread> spreads);
 // `grain` is that distance, relative to the mean.
 double half_width_of_next(const Spread& spread, int runs, double grain);
 
+// The interval that an error stands for. Times are positive, and known by their ratio: as many
+// times longer as the one end is, so many times shorter is the other one. Where the error is small,
+// these are the value less and more the error.
+struct TimeInterval {
+  double least = 0, most = 0;
+  bool holds(double value) const { return least <= value && value <= most; }
+};
+TimeInterval interval_around(double value, double error);
+// Whether an error is so large that the two ends have to be told apart.
+bool is_lopsided(double error);
+
 }  // namespace tutti

@@ -12,6 +12,7 @@
 #include "fabric/outcome.h"
 #include "jobs/launcher.h"
 #include "testbed/learning_cache.h"
+#include "testbed/seed_data.h"
 
 namespace tutti {
 
@@ -39,7 +40,8 @@ Learner learner_of(const LearningQuestion& question) {
 }
 
 Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop) {
-  const RunRecord record = launch(resolve(learner, data), {.out = "", .keep_files = false}, stop);
+  const Data own = data_of_seed(learner, data);
+  const RunRecord record = launch(resolve(learner, own), {.out = "", .keep_files = false}, stop);
   if (record.exit_code == kExitInterrupted) throw InterruptedError();
   Lesson lesson;
   lesson.exit_code = record.exit_code;

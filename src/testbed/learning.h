@@ -54,7 +54,7 @@ struct Learner {
   std::string method;
 };
 Learner learner_of(const LearningQuestion& question);
-// Runs it. Throws InterruptedError.
+// Runs it, with the data of its seed; `data` is that of the job. Throws InterruptedError.
 Lesson learn(Job learner, const Data& data, const std::atomic<bool>& stop);
 // A lesson on its way from the process that learned.
 std::string packed(const Lesson& lesson);

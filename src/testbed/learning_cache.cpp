@@ -18,12 +18,14 @@ namespace {
 using nlohmann::json;
 
 // Raise it when the same job learns otherwise than before.
-constexpr int kArithmetic = 1;
+constexpr int kArithmetic = 2;
 constexpr const char* kKind = "tutti lesson";
 
 struct LessonFile {
   std::string kind = kKind;
   Lesson lesson;
+  std::optional<double> time_s;  // in lesson.time_s where it holds
+  std::string timed_on;          // the fingerprint of a cluster
 };
 
 void visit(RecordVisitor& v, LessonFile& file) {
@@ -34,6 +36,9 @@ void visit(RecordVisitor& v, LessonFile& file) {
   v.field("steps", lesson.steps, "Steps to the target");
   v.field("evaluations", lesson.evaluations, "Evaluations until then");
   v.field("best_quality", lesson.best_quality, "The best that was measured");
+  v.field("time_s", file.time_s, "Virtual time to the target", Presence::kWhenKnown);
+  v.field("timed_on", file.timed_on, "Fingerprint of the cluster on which it took that",
+          Presence::kWhenKnown);
 }
 
 // Whether it changes what is learned when messages take another time.
@@ -70,11 +75,10 @@ ClusterConfig decisive(const Job& learner) {
 
 }  // namespace
 
-// Data that is generated, and splits, are those of the job's own seed for all lessons.
 LearningCache::LearningCache(std::string folder, const TaskIdentity& task, const Job& declared,
                              Announce note)
     : folder_(std::move(folder)),
-      task_(fmt::format("{} {}", task.fingerprint, declared.task.seed)),
+      task_(task.fingerprint),
       cluster_(text_fingerprint(toml_of(declared.cluster))),
       note_(std::move(note)) {}
 
@@ -96,10 +100,12 @@ std::string LearningCache::file_of(const Job& learner) const {
                      depends_on_times(learner) ? cluster_ : "every-cluster");
 }
 
-std::optional<Lesson> LearningCache::read(const std::string& path) const {
+std::optional<Lesson> LearningCache::read(const std::string& path,
+                                          const std::string& timed_on) const {
   std::string problem;
   try {
-    const auto file = described_by<LessonFile>(json::parse(read_file(path)));
+    auto file = described_by<LessonFile>(json::parse(read_file(path)));
+    if (file.timed_on == timed_on) file.lesson.time_s = file.time_s.value_or(0);
     if (file.kind == kKind) return file.lesson;
     problem = "is something else";
   } catch (const Mismatch& mismatch) {
@@ -125,8 +131,10 @@ std::optional<KeptLesson> LearningCache::find(const Job& learner) const {
   std::sort(files.begin(), files.end(), [&](const std::string& a, const std::string& b) {
     return (a == own) != (b == own) ? a == own : a < b;
   });
+  const std::string here = text_fingerprint(toml_of(learner.cluster));
   for (const std::string& path : files)
-    if (const std::optional<Lesson> lesson = read(path)) return KeptLesson{*lesson, path != own};
+    if (const std::optional<Lesson> lesson = read(path, here))
+      return KeptLesson{*lesson, path != own};
   return std::nullopt;
 }
 
@@ -136,7 +144,12 @@ void LearningCache::keep(const Job& learner, const Lesson& lesson) {
   if (folder_.empty() || !holds) return;
   try {
     std::filesystem::create_directories(folder_of(learner));
-    write_file(file_of(learner), json_of(LessonFile{.lesson = lesson}).dump() + "\n");
+    LessonFile file{.lesson = lesson, .time_s = {}, .timed_on = ""};
+    if (lesson.reached && lesson.time_s > 0) {
+      file.time_s = lesson.time_s;
+      file.timed_on = text_fingerprint(toml_of(learner.cluster));
+    }
+    write_file(file_of(learner), json_of(file).dump() + "\n");
   } catch (const std::exception& error) {
     if (!noted_) note_(fmt::format("what is learned is not kept: {}", error.what()));
     noted_ = true;

@@ -16,7 +16,7 @@
 namespace tutti {
 
 struct KeptLesson {
-  Lesson lesson;
+  Lesson lesson;  // time_s: 0 but where it was learned with the times of this very cluster
   bool from_another_cluster = false;  // where that may make a difference
 };
 
@@ -34,7 +34,7 @@ class LearningCache {
   // The folder for all that lessons of a job have in common, whichever the cluster.
   std::string folder_of(const Job& learner) const;
   std::string file_of(const Job& learner) const;
-  std::optional<Lesson> read(const std::string& path) const;
+  std::optional<Lesson> read(const std::string& path, const std::string& timed_on) const;
 
   std::string folder_, task_, cluster_;
   Announce note_;

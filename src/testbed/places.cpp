@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace tutti {
 namespace {
@@ -19,6 +20,14 @@ std::map<int, double> times_by_seed(const Choice& choice) {
 double error_of_seeds(const Choice& a, const Choice& b) {
   const bool same_curve = !a.equivalence.empty() && a.equivalence == b.equivalence;
   return same_curve ? 0 : std::hypot(a.errors().seeds, b.errors().seeds);
+}
+
+// Of two in the order of rank(). Means over seeds and over ratios may disagree about who is faster:
+// then nobody knows.
+bool is_surely_before(const Choice& a, const Choice& b) {
+  if (a.always_reaches() != b.always_reaches()) return true;
+  const Difference apart = difference(a, b);
+  return apart.is_decided() && apart.log_ratio < 0;
 }
 
 }  // namespace
@@ -52,20 +61,20 @@ std::vector<Place> places(const std::vector<Choice>& ranked) {
   const size_t count = static_cast<size_t>(
       std::find_if(ranked.begin(), ranked.end(), [](const Choice& c) { return !c.is_judged(); }) -
       ranked.begin());
-  std::vector<Place> result(count);
-  std::vector<size_t> last(count);  // that is tied with this one or with one before it
-  for (size_t i = 0; i < count; ++i) {
-    last[i] = std::max(i, i > 0 ? last[i - 1] : 0);
-    for (size_t j = last[i] + 1; j < count; ++j) {
-      const Difference apart = difference(ranked[i], ranked[j]);
-      // Means over seeds and over ratios may disagree about who is first: then nobody knows.
-      if (!apart.is_decided() || apart.log_ratio > 0) last[i] = j;
-    }
-    result[i].last = last[i] + 1;
-  }
+  std::vector<Place> result(count, Place{.first = 1, .last = count});
+  std::vector<std::pair<size_t, size_t>> tied;
   for (size_t i = 0; i < count; ++i)
-    result[i].first =
-        1 + static_cast<size_t>(std::lower_bound(last.begin(), last.end(), i) - last.begin());
+    for (size_t k = i + 1; k < count; ++k) {
+      if (is_surely_before(ranked[i], ranked[k])) {
+        --result[i].last;
+        ++result[k].first;
+      } else {
+        tied.emplace_back(i, k);
+      }
+    }
+  // Somebody may be surely behind the one and before the other of two that are tied, because the
+  // error of those two is larger.
+  for (const auto& [i, k] : tied) result[i].last = std::max(result[i].last, result[k].first);
   return result;
 }
 

@@ -2,7 +2,8 @@
 //
 // All times share errors: that of the model's cost and that of simulated networks make all of them
 // too long or too short together. What decides the order is the difference of two times over the
-// same seeds. Choices whose difference lies within its own error have places that overlap.
+// same seeds. Choices whose difference lies within its own error have places that overlap; others
+// may have places in common, too, where a third one is tied with both.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ Difference difference(const Choice& a, const Choice& b);
 struct Place {
   size_t first = 1, last = 1;
 };
-// Of the judged choices, in the order of rank(). Where two of them are tied, so is everybody
-// between them, so that the places of those that are tied always overlap.
+// Of the judged choices, in the order of rank(). The first place that one may have is behind all
+// that are surely before it, the last one before all that are surely behind it. Who reaches the
+// target with every seed is surely before who misses it with some.
 std::vector<Place> places(const std::vector<Choice>& ranked);
 
 }  // namespace tutti

@@ -57,6 +57,13 @@ std::string waiting(const Choice& choice, const Shares& shares) {
       is_uneven(choice.job.cluster) ? "slower nodes or for messages" : "messages of others");
 }
 
+// One machine has no links that its workers use.
+std::string links(const Choice& choice, const Shares& shares) {
+  if (hosts_of(choice.job.cluster, choice.step.nodes) == 1) return " within its machine";
+  return shares.link < 0.005 ? ", although the links are hardly used"
+                             : ", although no link is busy more than " + percent(shares.link);
+}
+
 std::string where_time_goes(const Choice& choice) {
   const StepFigures& step = choice.step;
   const Shares shares = shares_of(choice);
@@ -80,25 +87,32 @@ std::string where_time_goes(const Choice& choice) {
     return fmt::format("computes {} of the time: the network hardly matters",
                        percent(shares.computes));
   if (shares.passive() > kMuch && step.messages > 0)
-    return fmt::format(
-        "communicates or waits {} of the time, with {:.3g} message{} a step, although no link is "
-        "busy more than {}{}",
-        percent(shares.passive()), step.messages, step.messages == 1 ? "" : "s",
-        percent(shares.link), waiting(choice, shares));
+    return fmt::format("communicates or waits {} of the time, with {:.3g} message{} a step{}{}",
+                       percent(shares.passive()), step.messages, step.messages == 1 ? "" : "s",
+                       links(choice, shares), waiting(choice, shares));
   return fmt::format("computes {}, communicates {}, waits {}", percent(shares.computes),
                      percent(shares.communicates), percent(shares.waits));
+}
+
+std::string what_it_missed(const Choice& choice) {
+  const Learning& learning = choice.learning;
+  const int64_t epochs = choice.job.task.epochs;
+  const std::string within = fmt::format("in {} epoch{}", epochs, epochs == 1 ? "" : "s");
+  if (!choice.reaches() && !learning.failure.empty()) return learning.failure;
+  if (!choice.reaches() && learning.runs > 0)
+    return fmt::format("the target was not reached {} (best {:.4g})", within,
+                       learning.best_quality);
+  if (!choice.assumed.empty() || choice.always_reaches()) return "";
+  return fmt::format("{} of {} seeds missed the target {}{}", learning.runs - learning.reached,
+                     learning.runs, within,
+                     learning.failure.empty() ? "" : ": " + learning.failure);
 }
 
 }  // namespace
 
 std::vector<std::string> reasons(const Choice& choice) {
   std::vector<std::string> text = {where_time_goes(choice)};
-  if (!choice.learning.failure.empty())
-    text.push_back(choice.learning.failure);
-  else if (!choice.reaches() && choice.learning.runs > 0)
-    text.push_back(fmt::format("the target was not reached in {} epoch{} (best {:.4g})",
-                               choice.job.task.epochs, choice.job.task.epochs == 1 ? "" : "s",
-                               choice.learning.best_quality));
+  if (const std::string missed = what_it_missed(choice); !missed.empty()) text.push_back(missed);
   if (!choice.fits)
     text.push_back(fmt::format("needs {} on a node of {}",
                                human_quantity(choice.memory_bytes, Unit::kBytes),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "core/described_json.h"
 #include "core/printable.h"
@@ -12,6 +11,7 @@
 #include "fabric/cluster.h"
 #include "jobs/run_status.h"
 #include "strategies/plan.h"
+#include "testbed/refusals.h"
 #include "testbed/row.h"
 
 namespace tutti {
@@ -100,19 +100,6 @@ std::string shared_curves(const TableRows& rows, size_t columns) {
   return text;
 }
 
-constexpr size_t kLeastRoom = 24;  // for a reason beside the names of those it keeps away
-
-// The first part of a reason, without the setting that the strategy's name says already, cut at a
-// word where there is no room.
-std::string gist(const std::string& reason, size_t room) {
-  static const std::regex kSetting("^(strategy\\.\\w+: )?strategy\\.\\w+ = \"[^\"]*\" ");
-  std::string text = std::regex_replace(printable(reason), kSetting, "");
-  text = text.substr(0, text.find("; "));
-  if (text.size() <= room) return text;
-  const size_t end = text.rfind(' ', room > 4 ? room - 4 : 0);
-  return text.substr(0, end == std::string::npos ? room : end) + " ...";
-}
-
 std::string not_possible_here(const std::vector<Refusal>& refusals, const TableOptions& options) {
   std::string text;
   if (options.verbose) {
@@ -121,29 +108,7 @@ std::string not_possible_here(const std::vector<Refusal>& refusals, const TableO
                       options.columns);
     return text;
   }
-  // Numbers differ where one reason holds for several of a kind.
-  static const std::regex kNumber("[0-9]+");
-  std::vector<std::pair<std::string, std::vector<const Refusal*>>> by_reason;
-  for (const Refusal& refused : refusals) {
-    const std::string key = refused.kind + std::regex_replace(refused.reason, kNumber, "");
-    const auto found = std::find_if(by_reason.begin(), by_reason.end(),
-                                    [&](const auto& entry) { return entry.first == key; });
-    auto& same = found == by_reason.end()
-                     ? by_reason.emplace_back(key, std::vector<const Refusal*>{})
-                     : *found;
-    same.second.push_back(&refused);
-  }
-  for (const auto& [key, some] : by_reason) {
-    std::string names;
-    for (const Refusal* refused : some) names += (names.empty() ? "" : ", ") + refused->name;
-    if (some.size() > 1 && names.size() > options.columns / 2)
-      names = fmt::format("{} and {} more", some.front()->name, some.size() - 1);
-    const std::string start = "  " + printable(names) + ": ";
-    const size_t room = options.columns > start.size() ? options.columns - start.size() : 0;
-    const bool narrow = room < kLeastRoom;
-    text += start + (narrow ? "\n    " : "") +
-            gist(some.front()->reason, narrow ? options.columns - 4 : room) + "\n";
-  }
+  text = refusal_lines(refusals, options.columns);
   return text.empty() ? "" : "not possible here (--verbose says all of it):\n" + text;
 }
 

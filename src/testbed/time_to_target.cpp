@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "testbed/run_simulation.h"
+#include "testbed/seed_data.h"
 #include "testbed/step_simulation.h"
 
 namespace tutti {
@@ -43,7 +44,7 @@ TimesToTarget times_to_target(const Job& job, const Plan& plan, const Learning& 
     if (result.times_s.empty() || differs_by_seed(job, plan)) {
       question.job.task.seed = job.task.seed + static_cast<uint64_t>(seed);
       if (differs_by_seed(job, plan)) question.evaluations = evaluation;
-      run = simulate_run(question, data, most_effort, stop);
+      run = simulate_run(question, data_of_seed(question.job, data), most_effort, stop);
     }
     result.times_s.push_back(run.when(evaluation));
     result.error = std::max(result.error, run.error(evaluation));

@@ -23,11 +23,13 @@ constexpr double kMostPower = 4;    // of two: bandwidths from a sixteenth to si
 constexpr double kCompression = 4;  // floats as bytes
 constexpr double kCodecPasses = 6;  // over the parameters: find the scale, encode, decode
 
-// Those that can come first at all.
+// Those that can come first at all: who misses the target with some seeds does not, unless all do.
 std::vector<const Choice*> rivals_of(const std::vector<Choice>& choices) {
   std::vector<const Choice*> rivals;
   for (const Choice& choice : choices)
-    if (choice.is_judged() && rivals.size() < kMostRivals) rivals.push_back(&choice);
+    if (choice.is_judged() && choice.always_reaches() == choices.front().always_reaches() &&
+        rivals.size() < kMostRivals)
+      rivals.push_back(&choice);
   return rivals;
 }
 

@@ -93,6 +93,22 @@ TEST_F(AdviseCommand, RefusesABudgetThatIsNone) {
   }
 }
 
+// A line for each reason, as in a comparison; in full where that is wanted.
+TEST_F(AdviseCommand, SaysBrieflyWhatIsNotPossible) {
+  const Ended brief = ask({"--strategies", "solo,direct,hierarchical"});
+  ASSERT_EQ(brief.exit_code, 0) << brief.err;
+  EXPECT_TRUE(says(brief.out, "Not possible here (--verbose says all of it)\n")) << brief.out;
+  EXPECT_TRUE(says(brief.out, "  direct: ")) << brief.out;
+  const Ended full = ask({"--strategies", "solo,direct,hierarchical", "--verbose"});
+  EXPECT_TRUE(says(full.out, "Not possible here\n")) << full.out;
+  const auto reason_in = [](const std::string& text) {
+    const size_t begin = text.find("  direct: ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_LE(reason_in(brief.out).size(), 100u) << brief.out;
+  EXPECT_LT(reason_in(brief.out).size(), reason_in(full.out).size()) << full.out;
+}
+
 // With every variant of the catalog no name is cut.
 TEST_F(AdviseCommand, CutsNoName) {
   const Ended ended = ask({"--strategies", "elastic-averaging-async,solo,diloco-streaming"});

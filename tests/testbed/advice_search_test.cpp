@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "core/described_json.h"
 #include "core/error.h"
 #include "jobs/launcher.h"
 #include "testbed/advise.h"
+#include "testbed/clusters.h"
+#include "testbed/variants.h"
 #include "tests/support/programs.h"
 
 namespace tutti {
@@ -35,7 +39,6 @@ lr = 0.05
     options_.cluster = folder_ / "cluster.toml";
     options_.quick = true;
     options_.declared = true;  // what is measured here would differ from machine to machine
-    options_.complete = false;
   }
   // Computing takes most of the time of these nodes, or sending does.
   void write_cluster(const std::string& speed, const std::string& more) const {
@@ -183,6 +186,101 @@ TEST_F(Search, LearnsOnceForAllClusters) {
   options_.cache.clear();
   ask();
   EXPECT_GT(learned_, learned);
+}
+
+// With its gradients, until it first measures the target.
+std::optional<double> measured_s(const Job& job) {
+  const RunRecord record = launch(resolve(job), {.out = "", .keep_files = false}, nobody_stops);
+  for (const EvaluationRow& row : record.evaluations)
+    if (row.quality >= job.task.target) return row.time_s;
+  return std::nullopt;
+}
+
+// The data is generated, so each seed has its own, as whoever compares three seeds has it. What is
+// left out cannot be compared; fewer nodes are taken where they are faster.
+TEST_F(Search, GivesTheTimesThatThreeSeedsTake) {
+  write_cluster("10 MFLOP/s", "");
+  options_.strategies = {"ring", "local-sgd-16", "elastic-averaging-async"};
+  options_.seeds = 3;
+  const Advice advice = ask();
+  int compared = 0;
+  for (const AdvisedChoice& choice : advice.choices) {
+    if (!choice.reached) continue;
+    Job base = load_job(folder_ / "job.toml", {});
+    base.cluster = load_cluster(options_.cluster);
+    if (choice.of_nodes) base.cluster.workers = choice.workers;
+    Job planned = compared_jobs(base, {choice.name}, Memory::kMayBeShort).front().job;
+    std::vector<double> times_s;
+    for (int64_t seed = 0; seed < *choice.runs; ++seed, ++planned.task.seed)
+      if (const std::optional<double> time_s = measured_s(planned)) times_s.push_back(*time_s);
+    ASSERT_EQ(std::ssize(times_s), *choice.runs_reached) << choice.name;
+    double mean_s = 0;
+    for (const double time_s : times_s) mean_s += time_s / static_cast<double>(times_s.size());
+    EXPECT_NEAR(*choice.time_s, mean_s, (1e-6 + *choice.errors.simulation) * mean_s) << choice.name;
+    compared += *choice.runs == 3;
+  }
+  EXPECT_GE(compared, 2);
+}
+
+// Within two epochs one of its seeds does not get there.
+TEST_F(Search, SaysHowManySeedsReachTheTarget) {
+  write_cluster("10 MFLOP/s", "");
+  sets_ = {"task.target=0.99", "task.epochs=2"};
+  options_.strategies = {"local-sgd-16"};
+  const Advice advice = ask();
+  const AdvisedChoice& choice = advice.choices.front();
+  EXPECT_EQ(choice.runs, 3);
+  EXPECT_EQ(choice.runs_reached, 2);
+  EXPECT_TRUE(choice.reached);
+  EXPECT_NE(advice.sentence.find("; it missed the target with 1 of 3 seeds."), std::string::npos)
+      << advice.sentence;
+  EXPECT_NE(advice_text(advice).find(" 2 of 3 "), std::string::npos) << advice_text(advice);
+}
+
+std::string without(Advice advice, const std::string& cache) {
+  if (advice.learned_before == cache) advice.learned_before.clear();
+  return json_of(advice).dump(1);
+}
+
+// What was learned the first time is read the second time, and nothing else is new: neither whose
+// other nodes are tried nor the times of those whose messages depend on values.
+TEST_F(Search, AnswersTheSameTheSecondTime) {
+  write_cluster("100 MFLOP/s", "");
+  options_.strategies = {"solo", "ring", "local-sgd-16", "gossip-async", "fedavg"};
+  options_.cache = folder_ / "lessons";
+  const Advice first = ask();
+  const int learned = learned_;
+  EXPECT_GT(first.tried_nodes.size(), 1u);
+  const Advice second = ask();
+  EXPECT_EQ(learned_, learned);
+  EXPECT_EQ(without(first, options_.cache), without(second, options_.cache));
+}
+
+// What is sent depends on values, so a few intervals stand for the others where the run itself was
+// not on that cluster: with what evaluations take, which is a third of this time.
+TEST_F(Search, KnowsRoughlyWhatItDoesNotLearnHere) {
+  write_cluster("100 MFLOP/s", "");
+  options_.strategies = {"gossip-async"};
+  options_.seeds = 1;
+  options_.cache = folder_ / "lessons";
+  ask();
+  write_cluster("100 MFLOP/s", "timeout = 121\n");  // another cluster with the same times
+  const int learned = learned_;
+  const Advice advice = ask();
+  EXPECT_EQ(learned_, learned);
+  options_.cache.clear();
+  const Advice anew = ask();
+  EXPECT_NEAR(*advice.choices.front().time_s / *anew.choices.front().time_s, 1, 0.1);
+}
+
+// Whoever asked an hour ago has waited for an hour, whatever it was spent with.
+TEST_F(Search, CountsItsBudgetFromTheQuestion) {
+  write_cluster("10 MFLOP/s", "");
+  options_.strategies = {"solo", "ring"};
+  options_.budget_s = 1800;
+  options_.asked -= std::chrono::hours(1);
+  EXPECT_THROW(ask(), ConfigError);
+  EXPECT_EQ(learned_, 0);
 }
 
 }  // namespace

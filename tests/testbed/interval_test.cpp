@@ -60,6 +60,21 @@ TEST(Interval, IsNoFinerThanWhatIsNoticed) {
   EXPECT_EQ(half_width_of_next(none, 3, 0), 0);
 }
 
+// A time that may be more than twice as long is not one that may be less than nothing.
+TEST(Interval, OfATimeIsPositive) {
+  for (const double error : {0.01, 0.1, 0.5, 1.16, 20.0}) {
+    const TimeInterval ends = interval_around(12.1, error);
+    EXPECT_GT(ends.least, 0) << error;
+    EXPECT_DOUBLE_EQ(ends.most, 12.1 * (1 + error));
+    EXPECT_DOUBLE_EQ(ends.least * ends.most, 12.1 * 12.1);
+    EXPECT_TRUE(ends.holds(12.1));
+    EXPECT_FALSE(ends.holds(ends.most * 1.001) || ends.holds(ends.least * 0.999));
+    if (!is_lopsided(error)) {
+      EXPECT_NEAR(ends.least, 12.1 * (1 - error), 12.1 * 0.04);
+    }
+  }
+}
+
 Choice choice_with(std::vector<double> times_s, const std::string& equivalence) {
   Choice choice;
   choice.equivalence = equivalence;

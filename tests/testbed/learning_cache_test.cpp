@@ -79,6 +79,19 @@ TEST_F(Lessons, AreThoseOfAnyClusterWhereAllWait) {
   EXPECT_FALSE(kept->from_another_cluster);
 }
 
+// What a run took is that of its cluster alone, and of what was measured for it.
+TEST_F(Lessons, HaveTheirTimeOnTheirOwnCluster) {
+  Lesson timed = lesson_;
+  timed.time_s = 0.375;
+  cache().keep(job(), timed);
+  EXPECT_EQ(cache().find(job())->lesson.time_s, 0.375);
+  EXPECT_EQ(cache().find(job({"cluster.latency=\"20 ms\""}))->lesson.time_s, 0);
+  EXPECT_EQ(cache().find(job({"cluster.speed=\"1 GFLOP/s\""}))->lesson.time_s, 0);
+  cache().keep(job(), lesson_);  // as an earlier version wrote it
+  ASSERT_TRUE(cache().find(job()));
+  EXPECT_EQ(cache().find(job())->lesson.time_s, 0);
+}
+
 TEST_F(Lessons, AreMarkedWhereTheClusterDecidesWhoseUpdateIsFirst) {
   const Settings async = {"strategy={ kind = \"gossip\", mode = \"async\" }"};
   cache().keep(job(async), lesson_);

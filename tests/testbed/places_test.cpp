@@ -89,6 +89,48 @@ TEST(Places, OverlapAlongAChain) {
   EXPECT_EQ(where[2].first, 2u);
 }
 
+Choice of_class(const std::string& name, double time_s, const std::string& equivalence) {
+  Choice choice = choice_of(name, {time_s});
+  choice.equivalence = equivalence;
+  choice.learning.evaluations = 1000;
+  choice.lent = Spread{.relative = 0.05, .freedom = 4};
+  return choice;
+}
+
+// Two share a curve, so their order is decided, although both are tied with a third one between.
+TEST(Places, FollowWhatIsDecidedOfPairs) {
+  const std::vector<Place> where = places(
+      {of_class("ring", 10, "sgd"), of_class("local", 10.2, ""), of_class("solo", 10.5, "sgd")});
+  ASSERT_EQ(where.size(), 3u);
+  EXPECT_EQ(where[0].first, 1u);
+  EXPECT_EQ(where[0].last, 2u) << "solo is surely behind";
+  EXPECT_EQ(where[1].first, 1u);
+  EXPECT_EQ(where[1].last, 3u);
+  EXPECT_EQ(where[2].first, 2u) << "ring is surely before";
+  EXPECT_EQ(where[2].last, 3u);
+}
+
+// A chain of ties does not reach from the one end to the other.
+TEST(Places, OfManyTiesAreNotAllThereAre) {
+  std::vector<Choice> chain;
+  for (int i = 0; i < 30; ++i) chain.push_back(of_class("c", 10 * std::pow(1.05, i), ""));
+  const std::vector<Place> where = places(chain);
+  EXPECT_EQ(where.front().first, 1u);
+  EXPECT_LT(where.front().last, 10u);
+  EXPECT_GT(where.back().first, 20u);
+}
+
+// However fast: who misses the target with a seed has only reached it now and then.
+TEST(Places, ComeAfterAllThatAlwaysReachTheTarget) {
+  std::vector<Choice> choices = {choice_of("steady", {20, 20, 20}), choice_of("misses", {10, 10})};
+  choices[0].learning.runs = choices[1].learning.runs = 3;
+  rank(choices);
+  EXPECT_EQ(choices[0].name, "steady");
+  const std::vector<Place> where = places(choices);
+  EXPECT_EQ(where[0].last, 1u);
+  EXPECT_EQ(where[1].first, 2u);
+}
+
 TEST(Places, AreOfJudgedChoicesAlone) {
   std::vector<Choice> choices = {choice_of("a", {10}), choice_of("b", {9}), choice_of("c", {8})};
   choices[1].assumed = "it learns like a";
