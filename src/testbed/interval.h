@@ -30,4 +30,10 @@ std::optional<Spread> common_spread(std::span<const Spread> spreads);
 // `grain` is that distance, relative to the mean.
 double half_width_of_next(const Spread& spread, int runs, double grain);
 
+// Half the width of the interval in which the next real run lies, from how those before it differ
+// from their predictions: the logarithms of their times over the predicted ones. Their mean is part
+// of it, for the next prediction is made like those. Nothing with fewer than five.
+inline constexpr size_t kFewestOfHistory = 5;
+std::optional<double> half_width_of_history(std::span<const double> log_ratios);
+
 }  // namespace tutti
