@@ -20,6 +20,7 @@ constexpr int kBarrierSlot = Window::kSlots - 1;  // `direct` has the first ones
 constexpr double kSeconds = 0.06;                 // of sums of one size, about
 constexpr int kFewest = 12;
 constexpr int kMost = 2000;
+constexpr int kMany = 100;  // sums so short that other programs come between few of them
 constexpr int kSpeedTimes = 5;
 
 std::string bytes_of_times(const std::vector<double>& values) {
@@ -132,8 +133,9 @@ std::vector<double> time_sums(const std::string& topology, int processes,
   for (size_t at = 0; at < slowest.size();) {
     const auto begin = slowest.begin() + static_cast<std::ptrdiff_t>(at) + 1;
     const auto count = static_cast<std::ptrdiff_t>(slowest[at]);
-    std::nth_element(begin, begin + count / 10, begin + count);
-    result.push_back(begin[count / 10]);
+    const auto typical = begin + count / (count >= kMany ? 2 : 10);
+    std::nth_element(begin, typical, begin + count);
+    result.push_back(*typical);
     at += static_cast<size_t>(count) + 1;
   }
   return result;

@@ -9,7 +9,8 @@
 namespace tutti {
 
 // Returns the seconds of a sum of each size by a topology ("direct", "ring"), on the node that is
-// slowest. They are what a tenth stays below: other programs should not count.
+// slowest. They are medians, and of long sums what a tenth of them stays below: other programs
+// should not count.
 std::vector<double> time_sums(const std::string& topology, int processes,
                               const std::vector<size_t>& sizes, const std::atomic<bool>& stop);
 

@@ -16,6 +16,7 @@
 #include "jobs/launcher.h"
 #include "jobs/run_folder.h"
 #include "jobs/versions.h"
+#include "testbed/clusters.h"
 #include "testbed/local_sums.h"
 #include "testbed/model_cost.h"
 
@@ -26,7 +27,8 @@ constexpr const char* kHere = "here";
 constexpr int kLaunches = 3;  // where memory comes to lie makes one faster than another
 constexpr double kKept_h = 24;
 constexpr double kAtMostBandwidth = 1e15;  // where a sum costs nothing by its bytes
-const std::vector<size_t> kSizes = {4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20};
+const std::vector<size_t> kSizes = {4096,    16384,   65536,    262144,
+                                    1 << 20, 4 << 20, 16 << 20, 64 << 20};
 
 // The bytes of memory that a member of a sum by `direct` moves, which range over all buffers.
 double direct_bytes(double bytes) { return 2 * bytes; }
@@ -135,13 +137,28 @@ std::optional<double> age_of(const std::string& path, const Announce& announce) 
   const double hours = std::chrono::duration<double, std::ratio<3600>>(age).count();
   try {
     if (!read_file(path).starts_with(heading())) return std::nullopt;
-    const Job job = load_job(path, {});
-    validate_cluster(job.cluster, job.cluster.workers);
+    load_cluster(path);
     return hours < -0.1 ? std::nullopt : std::optional(hours);
   } catch (const Error& error) {
     announce(fmt::format("{} is ignored, because it is damaged: {}", path, error.what()));
     return std::nullopt;
   }
+}
+
+void keep_file(const std::string& path, const std::string& text) {
+  std::string problem = "is no file";
+  std::error_code failed;
+  if (!std::filesystem::exists(path, failed) || std::filesystem::is_regular_file(path, failed))
+    try {
+      write_file(path, text);
+      return;
+    } catch (const DataError& error) {
+      problem = error.what();
+    }
+  throw ConfigError("--cluster",
+                    fmt::format("--cluster {}: what was measured cannot be kept: {}: {}; write it "
+                                "elsewhere by `tutti doctor --write-cluster FILE`, and name that",
+                                kHere, path, problem));
 }
 
 }  // namespace
@@ -258,7 +275,7 @@ std::string file_of_this_machine(const std::string& folder, const Announce& anno
   }
   const std::string text = cluster_file_text(measure_this_machine(0, announce, stop));
   std::filesystem::create_directories(folder, failed);
-  write_file(path, text);
+  keep_file(path, text);
   announce(fmt::format("this machine is described in {}", path));
   return path;
 }
