@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/arguments.h"
@@ -16,9 +18,12 @@
 #include "core/units.h"
 #include "data/paths.h"
 #include "fabric/outcome.h"
+#include "jobs/prediction_history.h"
 #include "jobs/progress.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_record.h"
+#include "testbed/interval.h"
+#include "testbed/this_machine.h"
 
 namespace tutti {
 namespace {
@@ -88,19 +93,52 @@ double budget_of(const std::string& text) {
                                             text));
 }
 
-// As the XDG specification has it, which counts absolute paths alone.
-std::string lessons_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const std::string folder =
-      cache && *cache == '/' ? std::string(cache) + "/tutti" : cache_directory();
-  return folder + "/lessons";
+// The name by which outcomes on a cluster are found again: a file's without its folder.
+std::string name_of_cluster(const std::string& option) {
+  return option.empty() ? "the job's own" : std::filesystem::path(option).stem().string();
+}
+
+// What real runs on that cluster were off, if there were enough of them. The newest count; of those
+// that are over in a moment most is starting, which says nothing of longer ones.
+double history_of(const std::string& cluster, const std::function<void(const std::string&)>& note) {
+  constexpr size_t kNewest = 100;
+  constexpr double kShortest_s = 1;
+  std::vector<double> log_ratios;
+  for (const PredictionOutcome& outcome :
+       read_prediction_history(cache_folder() + kHistoryFile, note))
+    if (outcome.obtained == Obtained::kMeasured && outcome.cluster_name == cluster &&
+        outcome.took_s >= kShortest_s)
+      log_ratios.push_back(std::log(outcome.took_s / outcome.predicted_s));
+  const size_t old = log_ratios.size() - std::min(log_ratios.size(), kNewest);
+  return half_width_of_history(std::span(log_ratios).subspan(old)).value_or(0);
+}
+
+// Leaves what was predicted beside the job that was written, for `tutti train` to hold against what
+// it takes. Where there is nothing to hold it against, an older one goes.
+void write_prediction(const std::string& file, const std::string& cluster, const Advice& advice) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(file, failed)) return;  // standard output, for example
+  const std::string path = prediction_file_of(file);
+  const AdvisedChoice& best = advice.choices.front();
+  if (!best.is_judged() || !best.time_s) {
+    std::filesystem::remove(path, failed);
+    return;
+  }
+  Prediction prediction = prediction_for(load_job(file, {}), cluster);
+  prediction.task = advice.task_fingerprint;
+  prediction.strategy = best.name;
+  prediction.time_s = *best.time_s;
+  prediction.error = best.error.value_or(0);
+  prediction.error_of_simulation = advice.error_of_simulation;
+  write_file(path, json_of(prediction).dump(2) + "\n");
 }
 
 // Says how to use the job that was written.
-std::string use_of(const std::string& file, const Advice& advice) {
+std::string use_of(const std::string& file, const Advice& advice, bool here) {
   const AdvisedChoice& best = advice.choices.front();
-  return fmt::format("{} is the job to run: tutti train {} simulates {} {}", file, file, best.name,
-                     best.where);
+  const std::string use = fmt::format("{} is the job to run: tutti train {} simulates {} {}", file,
+                                      file, best.name, best.where);
+  return here ? use + ", and with --set cluster.fabric=process it trains for real" : use;
 }
 
 }  // namespace
@@ -108,17 +146,20 @@ std::string use_of(const std::string& file, const Advice& advice) {
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   AdviceProgress progress(options.quiet);
   AdviseOptions asked{
-      .cluster = options.cluster,
+      .cluster = cluster_of(options.cluster),
       .strategies = options.strategies,
       .seeds = options.seeds,
       .quick = options.quick,
       .declared = options.declared,
       .budget_s = options.complete && options.budget.empty() ? 0 : budget_of(options.budget),
       .complete = options.complete,
-      .cache = options.no_cache ? "" : lessons_folder()};
+      .cache = options.no_cache ? "" : cache_folder() + "/lessons"};
   asked.answered = [&](const std::string& sentence) { progress.answered(sentence); };
   asked.waiting = [&] { progress.waiting(); };
   asked.noticed = [&](const std::string& remarks) { progress.noticed(remarks); };
+  const std::string cluster = name_of_cluster(options.cluster);
+  if (!options.no_cache)
+    asked.history = history_of(cluster, [&](const std::string& text) { progress.doing(text); });
   const Advice advice = advise(
       job_of({{}, options.job, options.sets, "", ""}), asked,
       [&](const std::string& what) { progress.doing(what); }, stop);
@@ -127,7 +168,8 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
       .written = "", .columns = columns_of(STDOUT_FILENO), .verbose = options.verbose};
   if (!options.write.empty()) {
     write_file(options.write, advice.job_to_run);
-    text.written = use_of(options.write, advice);
+    write_prediction(options.write, cluster, advice);
+    text.written = use_of(options.write, advice, is_this_machine(options.cluster));
   }
   std::cout << (options.json ? json_text(json_of(advice)) + "\n"
                              : printable(advice_text(advice, text)));

@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "core/printable.h"
+#include "data/paths.h"
 #include "jobs/recipes.h"
+#include "testbed/this_machine.h"
 
 namespace tutti {
 namespace {
@@ -36,12 +40,25 @@ const std::string& job_file(const std::string& name) {
 }
 
 Job job_of(const JobOptions& options, Notes notes) {
+  const std::string& name = options.cluster;
   Job job = load_job(job_file(options.job), options.sets,
-                     options.cluster.empty() ? "" : find_recipe("clusters", options.cluster));
+                     name.empty() ? "" : find_recipe("clusters", cluster_of(name)));
   require_task(job, options.job);
   if (notes == Notes::kTold)
     for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", printable(text)));
   return job;
+}
+
+// As the XDG specification has it, which counts absolute paths alone.
+std::string cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  return cache && *cache == '/' ? std::string(cache) + "/tutti" : cache_directory();
+}
+
+std::string cluster_of(const std::string& name) {
+  static const std::atomic<bool> never{false};  // it takes seconds
+  const auto say = [](const std::string& text) { tell(fmt::format("tutti: {}\n", text)); };
+  return is_this_machine(name) ? file_of_this_machine(cache_folder(), say, never) : name;
 }
 
 size_t columns_of(int fd) {

@@ -21,6 +21,13 @@ const std::string& job_file(const std::string& name);
 enum class Notes { kTold, kKept };
 Job job_of(const JobOptions& options, Notes notes = Notes::kTold);
 
+// The cluster that an option names: `here` is this machine, which is measured for it, unless that
+// was done lately or there is a file of that name; it becomes the name of a file. All others stay.
+std::string cluster_of(const std::string& name);
+
+// Where the user's programs keep what can be made again.
+std::string cache_folder();
+
 // How wide the reader's page is: that of the terminal behind `fd`, at most 100.
 size_t columns_of(int fd);
 

@@ -14,6 +14,7 @@
 #include "core/schema.h"
 #include "jobs/run_folder.h"
 #include "jobs/run_status.h"
+#include "jobs/tasks.h"
 
 namespace tutti {
 
@@ -79,6 +80,12 @@ struct Benchmark {
   int least_processes, most_processes;  // that --processes may ask for; 0: it is not asked
 };
 
+std::vector<std::string_view> names_of_tasks() {
+  std::vector<std::string_view> names;
+  for (const ReferenceTask& task : reference_tasks()) names.push_back(task.name);
+  return names;
+}
+
 const std::vector<Benchmark>& benchmarks() {
   static const std::vector<Benchmark> all = {
       {"allreduce",
@@ -95,6 +102,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"cost_noise", bench_cost_noise, {}, 0, 0},
       {"virtual", bench_virtual, {"cases", "growth"}, 0, 0},
       {"network", bench_network, {}, 2, 64},
+      {"here", bench_here, names_of_tasks(), 0, 0},
       {"federated", bench_federated, {}, 0, 0},
       {"startup", bench_startup, {}, 0, 0}};
   return all;

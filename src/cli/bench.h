@@ -68,6 +68,7 @@ nlohmann::json bench_overhead(const BenchOptions& options, const std::atomic<boo
 nlohmann::json bench_cost_noise(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);
+nlohmann::json bench_here(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_federated(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_ps_sparse(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_startup(const BenchOptions& options, const std::atomic<bool>& stop);

@@ -99,6 +99,10 @@ struct BenchOptions : CommonOptions {
   std::string out;                // also write the JSON here
 };
 
+struct DoctorOptions : CommonOptions {
+  std::string write_cluster;  // where to write this machine as a cluster; empty: nowhere
+};
+
 struct FootprintOptions : CommonOptions {
   TrainingDescription training;
   std::string country = "world";
@@ -130,7 +134,7 @@ int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& sto
 int run_verify(const VerifyCommandOptions& options, const std::atomic<bool>& stop);
 int run_list(const std::string& kind, const CommonOptions& options);
 int run_footprint(const FootprintOptions& options);
-int run_doctor(const CommonOptions& options);
+int run_doctor(const DoctorOptions& options, const std::atomic<bool>& stop);
 int run_bench(const BenchOptions& options, const std::atomic<bool>& stop);
 
 }  // namespace tutti

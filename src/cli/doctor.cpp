@@ -20,8 +20,11 @@
 #include "core/error.h"
 #include "fabric/process/channel.h"
 #include "jobs/plugins.h"
+#include "jobs/progress.h"
+#include "jobs/run_folder.h"
 #include "jobs/run_record.h"
 #include "jobs/versions.h"
+#include "testbed/this_machine.h"
 
 namespace tutti {
 namespace {
@@ -178,7 +181,21 @@ json examine() {
 
 }  // namespace
 
-int run_doctor(const CommonOptions& options) {
+namespace {
+
+void write_this_machine(const std::string& file, bool quiet, const std::atomic<bool>& stop) {
+  const auto say = [&](const std::string& text) {
+    if (!quiet) tell(fmt::format("tutti: {}\n", text));
+  };
+  write_file(file, cluster_file_text(measure_this_machine(0, say, stop)));
+  say(fmt::format("{} describes this machine; use it by --cluster {}", file, file));
+}
+
+}  // namespace
+
+int run_doctor(const DoctorOptions& options, const std::atomic<bool>& stop) {
+  if (!options.write_cluster.empty())
+    write_this_machine(options.write_cluster, options.quiet, stop);
   const json report = examine();
   if (options.json) {
     std::cout << json_text(report) << "\n";

@@ -38,7 +38,7 @@ void add_job(CLI::App* app, JobOptions& options) {
       ->allow_extra_args(false);
   app->add_option("--cluster", options.cluster,
                   "Run on this cluster: a file with a [cluster] table, or a name below "
-                  "recipes/clusters");
+                  "recipes/clusters, or `here`: this machine, measured");
   add_common(app, options);
 }
 
@@ -206,11 +206,13 @@ Command add_list(CLI::App& app) {
 }
 
 Command add_doctor(CLI::App& app) {
-  const auto options = std::make_shared<CommonOptions>();
+  const auto options = std::make_shared<DoctorOptions>();
   auto* command = app.add_subcommand("doctor", "Say what this machine offers");
+  command->add_option("--write-cluster", options->write_cluster,
+                      "Also measure it, and write it as a cluster file");
   add_common(command, *options);
-  command->footer("Example: tutti doctor");
-  return {command, [=] { return run_doctor(*options); }};
+  command->footer("Examples: tutti doctor\n          tutti doctor --write-cluster this.toml");
+  return {command, [=] { return run_doctor(*options, stop_requested); }, true};
 }
 
 Command add_footprint(CLI::App& app) {
@@ -262,7 +264,7 @@ Command add_bench(CLI::App& app) {
       ->add_option(
           "WHAT", options->what,
           "allreduce, train, oversubscribed, model_parallel, overhead, cost_noise, ps, virtual, "
-          "federated, network (as root), "
+          "federated, here, network (as root), "
           "deterministic or startup")
       ->required();
   command
@@ -273,8 +275,8 @@ Command add_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--only", options->only,
-                   "allreduce, train, ps and virtual: only these, e.g. direct,openmpi or "
-                   "direct,solos or dense,sparse or growth")
+                   "allreduce, train, ps, virtual and here: only these, e.g. direct,openmpi or "
+                   "direct,solos or dense,sparse or growth or tabular-mushroom")
       ->delimiter(',');
   command->add_option("--out", options->out, "Also write the JSON to this file");
   add_common(command, *options);

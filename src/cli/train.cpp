@@ -6,8 +6,10 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "core/error.h"
 #include "core/printable.h"
 #include "jobs/launcher.h"
+#include "jobs/prediction_history.h"
 
 namespace tutti {
 namespace {
@@ -24,14 +26,42 @@ bool missed_one_that_failed(const NodeOutcome& outcome, const RunRecord& record)
          record.outcomes[static_cast<size_t>(outcome.lost_peer)].kind == NodeOutcome::Kind::kFailed;
 }
 
+// What was predicted of the job, if that holds for it. Whatever is wrong with the file is said, and
+// costs nothing else.
+std::optional<Prediction> prediction_beside(const std::string& file, const Job& job) {
+  const std::string path = prediction_file_of(file);
+  try {
+    std::optional<Prediction> prediction = read_prediction(path);
+    if (!prediction) return std::nullopt;
+    const std::string why_not = why_not_of(*prediction, job);
+    if (why_not.empty()) return prediction;
+    tell(printable(fmt::format("tutti: {} is not used: {}\n", path, why_not)));
+  } catch (const Error& error) {
+    tell(printable(fmt::format("tutti: {}\n", error.what())));
+  }
+  return std::nullopt;
+}
+
+void keep_outcome(const RunRecord& record, const Job& job) {
+  const auto recorded = recorded_prediction(record, job);
+  if (!recorded || record.exit_code != 0) return;
+  if (const auto outcome = outcome_of(*record.prediction, *recorded, record.virtual_clock))
+    add_to_prediction_history(cache_folder() + kHistoryFile, *outcome, [](const std::string& text) {
+      tell(printable(fmt::format("tutti: {}\n", text)));
+    });
+}
+
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   const auto asked = value_of(options.progress, ProgressStyle::kNone);
   Job job = job_of(options, asked == ProgressStyle::kJson ? Notes::kKept : Notes::kTold);
-  const LaunchOptions launch_options{
-      .out = options.out, .keep_files = true, .progress = style_of(options, asked)};
+  const LaunchOptions launch_options{.out = options.out,
+                                     .keep_files = true,
+                                     .progress = style_of(options, asked),
+                                     .prediction = prediction_beside(options.job, job)};
   const RunRecord record = launch(job, launch_options, stop);
+  keep_outcome(record, job);
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";
   else

@@ -159,8 +159,16 @@ class RoundsAllReduce : public AllReduce {
       reduction_.combine(bytes_at(round.receives[index].range).data(),
                          destination(round, index).data(), round.receives[index].range.size());
     });
-    node_.clock().charge({.flops = 0, .memory_bytes = 3.0 * static_cast<double>(bytes)});
+    charge(bytes);
     if (next_ < round.receives.size()) receive_next(round, slot_of_[index]);
+  }
+
+  // What has arrived and what it is added to are read, and the sum is written. The buffers of both
+  // ends pass through the caches meanwhile.
+  void charge(size_t bytes) {
+    node_.clock().charge({.flops = 0,
+                          .memory_bytes = 3.0 * static_cast<double>(bytes),
+                          .range_bytes = 2.0 * static_cast<double>(data_.size())});
   }
 
   void end_round() {
@@ -168,9 +176,7 @@ class RoundsAllReduce : public AllReduce {
     if (round.action == Action::kCombineInOrder) {
       PhaseScope scope(watch_, Phase::kAggregate);
       arithmetic().perform([&] { combine_in_order(round); });
-      node_.clock().charge({.flops = 0,
-                            .memory_bytes = 3.0 * static_cast<double>(scratch_elements(round) *
-                                                                      reduction_.element_bytes)});
+      charge(scratch_elements(round) * reduction_.element_bytes);
     }
     ++round_;
     post();

@@ -70,8 +70,9 @@ class DirectAllReduce : public AllReduce {
   // Every value is read, and the sum written, once for each member.
   void charge() {
     const auto bytes = static_cast<double>(part_size_ * reduction_.element_bytes);
-    node_.clock().charge(
-        {.flops = 0, .memory_bytes = 2.0 * bytes * static_cast<double>(bases_.size())});
+    node_.clock().charge({.flops = 0,
+                          .memory_bytes = 2.0 * bytes * static_cast<double>(bases_.size()),
+                          .range_bytes = static_cast<double>(data_.size() * bases_.size())});
   }
 
   void await_all(int slot) {

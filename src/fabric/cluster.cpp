@@ -126,6 +126,20 @@ void visit(Visitor& v, ClusterConfig& c) {
   v.field("memory_factors", c.memory_factors, kPositive, "per worker, relative to `memory`");
   v.quantity("memory_bandwidth", c.memory_bandwidth, Unit::kBytesPerSecond,
              "memory traffic of a core, for sums and optimizer updates");
+  v.quantity(
+      "cache", c.cache_bytes, Unit::kBytes,
+      "as much of the memory that such work ranges over moves at `cache_bandwidth`; 0: none");
+  v.quantity("cache_bandwidth", c.cache_bandwidth, Unit::kBytesPerSecond,
+             "traffic of a core with its caches");
+  v.quantity("loop_overhead", c.loop_overhead_s, Unit::kSeconds,
+             "fixed cost of a step besides its passes: dealing samples, keeping books; at the same "
+             "speed as `step_overhead`");
+  v.quantity("host_bandwidth", c.host_bandwidth, Unit::kBytesPerSecond,
+             "of a message between nodes of one host; 0: `memory_bandwidth`");
+  v.quantity("host_latency", c.host_latency_s, Unit::kSeconds,
+             "of a message between nodes of one host");
+  v.quantity("visibility", c.visibility_s, Unit::kSeconds,
+             "until a node sees what another one of its host stores into a shared window");
   v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
           "nodes that share a host, its memory and its link");
   v.field("colocated", c.colocated,
@@ -187,6 +201,7 @@ void validate_cluster(const ClusterConfig& c, int64_t nodes) {
                                    {"bandwidth", c.bandwidth},
                                    {"rack_bandwidth", c.rack_bandwidth},
                                    {"memory_bandwidth", c.memory_bandwidth},
+                                   {"cache_bandwidth", c.cache_bandwidth},
                                    {"timeout", c.timeout_s},
                                    {"join_timeout", c.join_timeout_s}})
     if (value <= 0)
@@ -253,14 +268,26 @@ double speed_of(const ClusterConfig& c, int64_t node) {
   return c.speed_flops * speed_factor_of(c, node) * static_cast<double>(threads_of(c, node));
 }
 
-double overhead_of(const ClusterConfig& c, int64_t node, double passes, double layers) {
+double overhead_of(const ClusterConfig& c, int64_t node, double passes, double layers,
+                   double steps) {
   const double here = kReferenceFlops / (c.speed_flops * speed_factor_of(c, node));
-  return here * (passes * c.step_overhead_s + layers * c.layer_overhead_s);
+  return here *
+         (passes * c.step_overhead_s + layers * c.layer_overhead_s + steps * c.loop_overhead_s);
 }
 
 double memory_of(const ClusterConfig& c, int64_t node) {
   const auto index = static_cast<size_t>(node);
   return c.memory_bytes * (index < c.memory_factors.size() ? c.memory_factors[index] : 1);
+}
+
+double memory_time_of(const ClusterConfig& c, double bytes, double range) {
+  const double cached = range > c.cache_bytes ? c.cache_bytes / range : 1;
+  if (c.cache_bytes <= 0) return bytes / c.memory_bandwidth;
+  return bytes * (cached / c.cache_bandwidth + (1 - cached) / c.memory_bandwidth);
+}
+
+double host_bandwidth_of(const ClusterConfig& c) {
+  return c.host_bandwidth > 0 ? c.host_bandwidth : c.memory_bandwidth;
 }
 
 void shrink_cluster(ClusterConfig& c, int64_t workers) {

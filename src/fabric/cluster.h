@@ -91,7 +91,16 @@ struct ClusterConfig {
   double memory_bytes = 8e9;
   std::vector<double> memory_factors;  // per node, relative to `memory`; empty: all 1
   double memory_bandwidth = 10e9;      // bytes per second, for sums and optimizer updates
-  int64_t nodes_per_host = 1;          // more than 1: they share memory and the host's link
+  // What such work finds in a cache goes faster: so much of what it ranges over. 0: nothing.
+  double cache_bytes = 0;
+  double cache_bandwidth = 100e9;
+  // A step also deals samples, keeps books and so on. Counted like `step_overhead`.
+  double loop_overhead_s = 0;
+  // Between nodes of one host: messages, and what one stores into a window until another sees it.
+  double host_bandwidth = 0;  // 0: that of the memory
+  double host_latency_s = 500e-9;
+  double visibility_s = 200e-9;
+  int64_t nodes_per_host = 1;      // more than 1: they share memory and the host's link
   bool colocated = false;          // nodes besides the workers run on the workers' hosts, in turn
   double bandwidth = 125e6;        // bytes per second of a host's link
   double latency_s = 50e-6;        // of a host's link, one way
@@ -131,10 +140,16 @@ double speed_factor_of(const ClusterConfig& config, int64_t node);
 int64_t threads_of(const ClusterConfig& config, int64_t node);
 int64_t most_threads(const ClusterConfig& config);           // of any worker
 double speed_of(const ClusterConfig& config, int64_t node);  // flops per second, all its threads
-// Returns the seconds that beginning so many passes over a batch and calling so many layers takes.
-// A core that is half as fast takes twice as long. More threads do not help.
-double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers);
+// Returns the seconds that beginning so many passes over a batch, calling so many layers and taking
+// so many steps costs whatever the batch. A core that is half as fast takes twice as long. More
+// threads do not help.
+double overhead_of(const ClusterConfig& config, int64_t node, double passes, double layers,
+                   double steps = 0);
 double memory_of(const ClusterConfig& config, int64_t node);  // bytes
+// Returns the seconds that moving so many bytes takes, for work that ranges over `range` bytes of
+// memory: the part of them that the cache holds moves faster.
+double memory_time_of(const ClusterConfig& config, double bytes, double range);
+double host_bandwidth_of(const ClusterConfig& config);  // of a message between nodes of one host
 
 // Nodes besides the workers have ranks from `workers` on, and a host and a link each unless they
 // are colocated.

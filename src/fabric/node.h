@@ -144,12 +144,16 @@ class Endpoint {
 };
 
 // Counts what a computation costs: floating-point operations, bytes of memory moved, passes over a
-// batch that it begins, and layers that these passes run, forward or backward.
+// batch that it begins, layers that these passes run, forward or backward, and whole steps.
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
   double passes = 0;
   double layers = 0;
+  double steps = 0;  // of training that it begins
+  // Of memory that the work ranges over, by whoever shares a cache with it, when that is more than
+  // it moves itself. 0: it is not.
+  double range_bytes = 0;
 };
 
 class Clock {

@@ -265,6 +265,8 @@ RunRecord run(const Resolved& resolved, const Reading& reading, const LaunchOpti
   const auto start = std::chrono::steady_clock::now();
   // The identity is computed after the clock of reading stopped: only the record needs it.
   if (options.keep_files) record.task = task_identity(job, resolved);
+  if (options.prediction && record.task && options.prediction->task == record.task->fingerprint)
+    record.prediction = options.prediction;
   // The data is described for predictions. A run with cost_only has no parameters to predict with.
   if (options.keep_files && !job.cluster.cost_only)
     save_run_data(record.folder, run_data(job, resolved, *record.task));

@@ -41,6 +41,8 @@ void visit_heading(RecordVisitor& v, RecordedRun& r) {
 void visit_totals(RecordVisitor& v, RecordedRun& r) {
   v.field("quality", r.quality, "Quality along the way and at the end, see docs/definitions.md");
   v.field("time", r.time, "Seconds, see docs/definitions.md");
+  v.field("prediction", r.prediction, "What `tutti advise --write` had predicted of this run",
+          kWhenKnown);
   v.field("peak_memory_bytes", r.peak_memory_bytes, "Memory of the node that used most");
   v.field("utilisation", r.utilisation, "Share of their time in which nodes compute or aggregate");
   v.field("steps", r.steps, "Steps, with those of the run that this one resumes", kNeeded);
@@ -132,6 +134,14 @@ void visit(RecordVisitor& v, RecordedTime& t) {
   v.field("wait_s", t.wait_s, "Waiting for a peer, mean over nodes");
   v.field("other_s", t.other_s, "Anything else, mean over nodes", kWhenKnown);
   v.field("cpu_s", t.cpu_s, "Processor time of all nodes");
+}
+
+void visit(RecordVisitor& v, RecordedPrediction& p) {
+  v.field("predicted_s", p.predicted_s, "Time to target as it was predicted");
+  v.field("error", p.error, "Half the width of its interval of 90 %, relative");
+  v.field("took_s", p.took_s, "Time to target, without reading the data; null: it was missed");
+  v.field("off", p.off, "How much longer that is, as a share of the prediction");
+  v.field("within", p.within, "Whether it lies in the interval");
 }
 
 void visit(RecordVisitor& v, RecordedStaleness& s) {

@@ -146,6 +146,14 @@ struct RecordedResume {
 };
 void visit(RecordVisitor& visitor, RecordedResume& resume);
 
+// How far off a prediction of this run was (jobs/prediction.h).
+struct RecordedPrediction {
+  double predicted_s = 0, error = 0;  // time to target; half its interval of 90 %, relative
+  std::optional<double> took_s, off;  // empty: the target was missed
+  bool within = false;
+};
+void visit(RecordVisitor& visitor, RecordedPrediction& prediction);
+
 // Totals are empty where nothing was measured.
 struct RecordedRun {
   int64_t schema = kRunSchema;
@@ -162,6 +170,7 @@ struct RecordedRun {
   std::optional<TaskIdentity> task;
   RecordedQuality quality;
   RecordedTime time;
+  std::optional<RecordedPrediction> prediction;
   std::optional<double> peak_memory_bytes, utilisation;
   std::optional<uint64_t> steps, samples;
   std::optional<int64_t> steps_to_target, samples_to_target;

@@ -161,6 +161,7 @@ RecordedRun recorded(const RunRecord& record, const Job& job) {
   RecordedRun run = heading_of(record, job);
   run.quality = recorded_quality(record, job, quality);
   run.time = recorded_time(record, quality);
+  run.prediction = recorded_prediction(record, job);
   run.peak_memory_bytes =
       largest(record.nodes, [](const NodeReport& n) { return n.peak_memory_bytes; });
   run.utilisation = utilisation(record);
@@ -202,6 +203,15 @@ std::string json_text(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
+std::optional<RecordedPrediction> recorded_prediction(const RunRecord& record, const Job& job) {
+  if (!record.prediction || record.resumed.steps > 0) return std::nullopt;
+  const QualityFigures quality = quality_of(record, job);
+  const double data_s = record.virtual_clock ? 0 : record.data_s;  // no prediction includes it
+  return held_against(*record.prediction,
+                      quality.reached ? std::optional(quality.to_target_s - data_s) : std::nullopt,
+                      record.virtual_clock);
+}
+
 std::string summary(const RunRecord& record, const Job& job) {
   const QualityFigures quality = quality_of(record, job);
   const char* clock = record.virtual_clock ? "virtual" : "wall";
@@ -239,6 +249,8 @@ std::string summary(const RunRecord& record, const Job& job) {
                                                           .spot_cost = record.cost.spot,
                                                           .currency = job.footprint.currency}));
   }
+  if (const auto prediction = recorded_prediction(record, job))
+    text += fmt::format("predicted {}\n", in_words(*prediction, record.virtual_clock));
   for (const NodeReport& node : record.nodes)
     for (const auto& [name, value] : node.extra.figures)
       text += fmt::format("figure    {} {:.4g}\n", name, value);

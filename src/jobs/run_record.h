@@ -11,6 +11,7 @@
 #include "jobs/footprint.h"
 #include "jobs/job.h"
 #include "jobs/node_report.h"
+#include "jobs/prediction.h"
 #include "jobs/progress.h"
 #include "jobs/recorded_run.h"
 #include "jobs/run_status.h"
@@ -22,9 +23,10 @@ struct RunRecord {
   std::string error;
   int exit_code = 0;
   std::string folder;
-  std::string metric;                // accuracy | mse
-  std::optional<TaskIdentity> task;  // empty when no record is kept
-  std::string plan;                  // what the strategy planned, in words; empty: nothing to plan
+  std::string metric;                    // accuracy | mse
+  std::optional<TaskIdentity> task;      // empty when no record is kept
+  std::optional<Prediction> prediction;  // of this run, by an advice
+  std::string plan;  // what the strategy planned, in words; empty: nothing to plan
   int64_t machines = 1;
   bool higher_is_better = true;
   double chance = 0;              // accuracy of guessing among the classes
@@ -58,6 +60,8 @@ std::vector<int> lost_nodes(const RunRecord& record);
 double total_seconds(const RunRecord& record);
 
 RecordedRun recorded(const RunRecord& record, const Job& job);
+// How far its prediction was off. Nothing without one, and of a run that resumes another one.
+std::optional<RecordedPrediction> recorded_prediction(const RunRecord& record, const Job& job);
 nlohmann::json to_json(const RunRecord& record, const Job& job);
 // As text, whatever is in it: a path need not be UTF-8, JSON must.
 std::string json_text(const nlohmann::json& value, int indent = -1);

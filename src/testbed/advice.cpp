@@ -72,6 +72,8 @@ void visit(RecordVisitor& v, AdvisedErrors& errors) {
   v.field("simulation", errors.simulation, "Of what was not simulated of a run");
   v.field("cost", errors.cost, "Of the model's cost, as it was measured here");
   v.field("network", errors.network, "Of simulated networks against measured ones");
+  v.field("history", errors.history,
+          "Of what real runs of earlier predictions were off beyond the others", kWhenKnown);
 }
 
 void visit(RecordVisitor& v, AdvisedShares& shares) {
@@ -197,8 +199,12 @@ AdvisedChoice described(const Choice& c) {
   result.least_s = interval.least;
   result.most_s = interval.most;
   const TimeErrors errors = c.errors();
-  result.errors = {
-      .seeds = {}, .simulation = errors.simulation, .cost = errors.cost, .network = errors.network};
+  result.errors = {.seeds = {},
+                   .simulation = errors.simulation,
+                   .cost = errors.cost,
+                   .network = errors.network,
+                   .history = {}};
+  if (c.history_error > 0) result.errors.history = errors.history;
   if (c.times_s.size() > 1 || c.lent) result.errors.seeds = errors.seeds;
   result.joules = c.joules();
   result.co2e_g = co2e_grams(c.job.footprint, c.joules()).value;

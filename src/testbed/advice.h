@@ -55,7 +55,7 @@ struct AdvisedShares {
 
 // Half widths of intervals of 90 %, relative to the time.
 struct AdvisedErrors {
-  std::optional<double> seeds, simulation, cost, network;
+  std::optional<double> seeds, simulation, cost, network, history;
 };
 
 struct AdvisedChoice {
@@ -107,6 +107,8 @@ struct Advice {
   // The best choice as a job: with the whole cluster, so that a comparison includes all strategies,
   // and with the nodes that it uses alone.
   std::string job, job_to_run;
+  std::string task_fingerprint;    // of the job to run (jobs/task_identity.h); not printed
+  double error_of_simulation = 0;  // of its time to target, for a simulated run; likewise
   nlohmann::json memory;
   std::optional<nlohmann::json> bandwidth, workers, batch, compression;
 };

@@ -95,6 +95,7 @@ std::vector<Candidate> candidates_for(const Job& base, const AdviseOptions& opti
     choice.equivalence = compared.plan.equivalence;
     choice.name = choice.job.name;
     choice.cost_error = cost_error;
+    choice.history_error = options.history;
     choice.memory_bytes = compared.plan.most_memory_bytes();
     choice.fits = !shortage_of_memory(choice.job, compared.plan);
     candidates.push_back(candidate_of(std::move(choice), std::move(compared.plan),
@@ -130,7 +131,8 @@ Advice advise(const Job& job, const AdviseOptions& options, const Announce& anno
   loadable.strategy->fit(loadable.cluster);  // strategies are judged one by one
   const Resolved task = resolve(loadable);
   if (const std::string remarks = remarks_on(task.data); !remarks.empty()) options.noticed(remarks);
-  LearningCache cache(options.cache, task_identity(base, task), base, announce);
+  const TaskIdentity identity = task_identity(base, task);
+  LearningCache cache(options.cache, identity, base, announce);
 
   if (!options.declared) announce("measuring the model on this machine");
   const ModelCost cost =
@@ -163,6 +165,8 @@ Advice advise(const Job& job, const AdviseOptions& options, const Announce& anno
   const Choice& best = ranked.front();
   advice.job = job_to_hand_on(base, best);
   advice.job_to_run = resolved_toml(with_settings(best.open, {}));
+  advice.task_fingerprint = identity.fingerprint;
+  advice.error_of_simulation = best.errors().of_a_simulation();
   advice.memory = memory_advice(best, task);
   advice.sentence = sentence_of(advice);
   return advice;

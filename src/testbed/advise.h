@@ -20,6 +20,7 @@ struct AdviseOptions {
   int seeds = 0;          // 0: as many as each curve needs to be told from others, at most 3
   bool quick = false;     // rank only: no what-ifs
   bool declared = false;  // the cluster's speed is what this model gets: do not measure
+  double history = 0;     // half the interval that real runs of earlier predictions lie in
   double budget_s = 0;    // when to end with what there is; 0: when all is done
   // Learn everything, also what cannot win, and ask of the whole cluster alone.
   bool complete = false;

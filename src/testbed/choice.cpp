@@ -22,7 +22,7 @@ double Choice::time_s() const {
 
 double TimeErrors::of_a_simulation() const { return std::hypot(seeds, simulation, cost); }
 
-double TimeErrors::all() const { return std::hypot(of_a_simulation(), network); }
+double TimeErrors::all() const { return std::hypot(of_a_simulation(), network, history); }
 
 TimeErrors Choice::errors() const {
   TimeErrors errors;
@@ -35,6 +35,9 @@ TimeErrors Choice::errors() const {
   errors.cost = step.compute * cost_error;  // of the share of the time that it makes up
   errors.network =
       kNormalOf90Percent * kDeviationByMeanSize * kNetworkValidation.mean_absolute_error;
+  // What those runs were off includes the other parts: together they are no less than that.
+  if (const double others = errors.all(); history_error > others)
+    errors.history = std::sqrt(history_error * history_error - others * others);
   return errors;
 }
 

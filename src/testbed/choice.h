@@ -17,8 +17,9 @@ struct TimeErrors {
   double simulation = 0;  // what was simulated stands for the rest of the run
   double cost = 0;        // of the model, as it was measured here
   double network = 0;     // of simulated networks against real ones
+  double history = 0;     // what real runs were off, beyond the others
 
-  double of_a_simulation() const;  // without what only a real network adds
+  double of_a_simulation() const;  // without what only real runs add
   double all() const;              // taken as independent
 };
 
@@ -35,9 +36,10 @@ struct Choice {
   std::optional<Spread> lent;   // of other choices over their seeds, where this one ran once
   double memory_bytes = 0;      // of the node that needs most
   bool fits = true;
-  double cost_error = 0;  // of the model's cost, likewise; 0: it was declared
-  int64_t of_nodes = 0;   // where it was tried without some of the cluster's: how many there are
-  bool fastest = false;   // it has the fastest of them
+  double cost_error = 0;     // of the model's cost, likewise; 0: it was declared
+  double history_error = 0;  // half the interval that real runs of earlier predictions lie in
+  int64_t of_nodes = 0;      // where it was tried without some of the cluster's: how many there are
+  bool fastest = false;      // it has the fastest of them
   std::optional<ClusterConfig> whole;  // with all of them
   // What its time assumes as long as its learning curve is not known: "it learns like solo".
   std::string assumed;

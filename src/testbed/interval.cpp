@@ -48,4 +48,15 @@ double half_width_of_next(const Spread& spread, int runs, double grain) {
   return t_of_90_percent(spread.freedom) * relative * std::sqrt(1 + 1.0 / runs);
 }
 
+std::optional<double> half_width_of_history(std::span<const double> log_ratios) {
+  if (log_ratios.size() < kFewestOfHistory) return std::nullopt;
+  const auto count = static_cast<double>(log_ratios.size());
+  const double mean = std::accumulate(log_ratios.begin(), log_ratios.end(), 0.0) / count;
+  double squares = 0;
+  for (const double ratio : log_ratios) squares += (ratio - mean) * (ratio - mean);
+  const double width = t_of_90_percent(static_cast<int>(log_ratios.size()) - 1) *
+                       std::sqrt(squares / (count - 1) * (1 + 1 / count));
+  return std::exp(std::abs(mean) + width) - 1;
+}
+
 }  // namespace tutti

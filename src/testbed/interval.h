@@ -41,4 +41,10 @@ TimeInterval interval_around(double value, double error);
 // Whether an error is so large that the two ends have to be told apart.
 bool is_lopsided(double error);
 
+// Half the width of the interval in which the next real run lies, from how those before it differ
+// from their predictions: the logarithms of their times over the predicted ones. Their mean is part
+// of it, for the next prediction is made like those. Nothing with fewer than five.
+inline constexpr size_t kFewestOfHistory = 5;
+std::optional<double> half_width_of_history(std::span<const double> log_ratios);
+
 }  // namespace tutti

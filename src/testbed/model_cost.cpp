@@ -162,10 +162,13 @@ class PassTimer {
   }
 
   double timed(size_t index, bool gradient) {
-    const Batch& batch = batches_[index];
+    Batch& batch = batches_[index];
+    const std::span<const uint32_t> samples =
+        std::span(task_.data.splits.train).first(batch.size());
     double least_s = INFINITY, sum_s = 0;
     for (size_t i = 0; i < kCalls && (i == 0 || sum_s < kBudget_s / 30); ++i) {
       const double begin_s = cpu_s();
+      task_.data.dataset->gather(samples, batch);  // as each step does
       if (gradient)
         model_->gradient(batch, 1.0f, [](Range) {});
       else
@@ -264,6 +267,7 @@ ModelCost declared_model_cost(const Job& job, const Resolved& task) {
 // times the ratio of the kernel's speed here to that on the node.
 void use_model_cost(ClusterConfig& cluster, const ModelCost& cost) {
   cluster.speed_flops *= cost.efficiency();
+  cluster.loop_overhead_s *= cost.efficiency();
   cluster.step_overhead_s = cost.step_s * cost.flops / kReferenceFlops;
   cluster.layer_overhead_s = cost.layer_s * cost.flops / kReferenceFlops;
 }

@@ -53,6 +53,7 @@ struct ModelCost {
 };
 
 // Times passes of several batch sizes for a second or two, alternating with the reference kernel.
+// A pass includes bringing its samples together.
 ModelCost measure_model_cost(const Job& job, const Resolved& task);
 // Returns the costs that the job's cluster declares, as if they had been measured.
 ModelCost declared_model_cost(const Job& job, const Resolved& task);

@@ -39,6 +39,36 @@ TEST(Doctor, SaysWhatThereIs) {
   EXPECT_TRUE(report["missing"].is_array());
 }
 
+// This machine as a cluster: measured once, then taken from the cache; a damaged file is not.
+TEST(Doctor, DescribesThisMachineAsACluster) {
+  const TemporaryFolder folder;
+  write_text(folder / "job.toml", small_job());
+  const SubprocessOptions options{.folder = folder.path(),
+                                  .environment = {"XDG_CACHE_HOME=" + folder.path() + "/c"}};
+  const Ended written =
+      run_tutti({"doctor", "--json", "--write-cluster", "this.toml"}, options, kLate_s);
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const int threads = json::parse(written.out, nullptr, false)["hardware_threads"];
+  const auto check = [&](const std::string& cluster) {
+    return run_tutti({"check", "job.toml", "--cluster", cluster, "--json"}, options, kLate_s);
+  };
+  const json of_file = json::parse(check("this.toml").out, nullptr, false);
+  EXPECT_EQ(of_file["planned"]["nodes"].size(), static_cast<size_t>(threads)) << of_file;
+  // What was written is as good as what is measured now.
+  std::filesystem::create_directories(folder / "c/tutti");
+  const std::string kept = folder / "c/tutti/here.toml";
+  std::filesystem::copy_file(folder / "this.toml", kept);
+  const Ended again = check("here");
+  EXPECT_TRUE(has(again.err, "this machine was measured 0.0 hours ago: " + kept)) << again.err;
+  EXPECT_EQ(json::parse(again.out, nullptr, false)["planned"], of_file["planned"]);
+  const std::string text = content_of(kept);
+  write_text(kept, text + "[[[");
+  const Ended anew = check("here");
+  EXPECT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_TRUE(has(anew.err, kept + " is ignored, because it is damaged")) << anew.err;
+  EXPECT_TRUE(has(anew.err, "this machine is described in " + kept)) << anew.err;
+}
+
 // Alone in a folder the program lacks its libraries: each with what to do about it.
 TEST(Doctor, SaysWhatIsMissing) {
   const TemporaryFolder folder;

@@ -50,6 +50,79 @@ TEST_F(AdviseCommand, WritesTheJobToRun) {
   }
 }
 
+// What was predicted lies beside the job, and is held against what the job takes when it is run.
+TEST_F(AdviseCommand, LeavesItsPredictionForTheRun) {
+  const Ended ended = ask({"--strategies", "ring", "--write", "best.toml", "--seeds", "1"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const nlohmann::json prediction = json_in(folder_ / "best.prediction.json");
+  ASSERT_TRUE(prediction.is_object());
+  const Ended trained = run_tutti({"train", "best.toml", "--out", "run"}, options(), kLate_s);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_TRUE(says(trained.out, "predicted ")) << trained.out;
+  EXPECT_TRUE(says(trained.out, " (simulated): ")) << trained.out;
+  EXPECT_TRUE(says(trained.out, ", within the error")) << trained.out;
+  const nlohmann::json record = json_in(folder_ / "run/run.json");
+  EXPECT_EQ(record["prediction"]["predicted_s"], prediction["time_s"]);
+  EXPECT_EQ(record["prediction"]["took_s"], record["time"]["to_target_s"]);
+  EXPECT_EQ(record["prediction"]["within"], true);
+  const std::string history = content_of(folder_ / "c/tutti/predictions.jsonl");
+  EXPECT_TRUE(says(history, "\"obtained\":\"simulated\"")) << history;
+  // Another job, and what is no prediction, are trained as ever.
+  const Ended other = run_tutti({"train", "best.toml", "--out", "other", "--set", "task.epochs=3"},
+                                options(), kLate_s);
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_TRUE(says(other.err, "best.prediction.json is not used: the job has other settings"));
+  EXPECT_FALSE(says(other.out, "predicted ")) << other.out;
+  EXPECT_FALSE(json_in(folder_ / "other/run.json").contains("prediction"));
+  write_text(folder_ / "best.prediction.json", "{");
+  const Ended damaged = run_tutti({"train", "best.toml", "--out", "damaged"}, options(), kLate_s);
+  EXPECT_EQ(damaged.exit_code, 0) << damaged.err;
+  EXPECT_TRUE(says(damaged.err, "best.prediction.json is damaged")) << damaged.err;
+}
+
+// Five real runs of jobs for a cluster widen the intervals of the next advice for it by as much as
+// they were off; simulated ones, those of other clusters and those that were over at once do not.
+TEST_F(AdviseCommand, LearnsFromRealRunsHowFarItIsOff) {
+  write_text(folder_ / "cluster.toml",
+             "[cluster]\nfabric = \"virtual\"\nworkers = 2\nnodes_per_host = 2\n");
+  const Arguments near = {"--strategies", "ring", "--seeds", "1"};
+  Arguments write = near;
+  write.insert(write.end(), {"--write", "best.toml"});
+  const Ended ended = ask(write);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const Ended trained =
+      run_tutti({"train", "best.toml", "--out", "run", "--set", "cluster.fabric=process"},
+                options(), kLate_s);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_TRUE(says(trained.out, " (measured): ")) << trained.out << trained.err;
+  const std::string history = folder_ / "c/tutti/predictions.jsonl";
+  nlohmann::json line = nlohmann::json::parse(content_of(history), nullptr, false);
+  ASSERT_TRUE(line.is_object()) << content_of(history);
+  EXPECT_EQ(line["obtained"], "measured");
+  EXPECT_EQ(line["cluster_name"], "cluster");
+  const auto asked = [&](const std::string& obtained, const std::string& cluster, int runs,
+                         double took_s = 30) {
+    line["obtained"] = obtained;
+    line["cluster_name"] = cluster;
+    line["predicted_s"] = 10;
+    line["took_s"] = took_s;
+    std::string text;
+    for (int i = 0; i < runs; ++i) text += line.dump() + "\n";
+    write_text(history, text);
+    Arguments json = near;
+    json.push_back("--json");
+    return nlohmann::json::parse(ask(json).out, nullptr, false)["choices"][0];
+  };
+  const nlohmann::json wide = asked("measured", "cluster", 5);
+  ASSERT_TRUE(wide.is_object());
+  EXPECT_NEAR(wide["error"].get<double>(), 2, 1e-6);
+  EXPECT_GT(wide["errors"]["history"].get<double>(), 0.3);
+  for (const nlohmann::json& usual :
+       {asked("measured", "cluster", 4), asked("simulated", "cluster", 9),
+        asked("measured", "far", 9), asked("measured", "cluster", 9, 0.5)})
+    EXPECT_FALSE(usual["errors"].contains("history")) << usual;
+}
+
 TEST_F(AdviseCommand, KeepsWhatItLearned) {
   const Ended first = ask({"--strategies", "solo,ring"});
   ASSERT_EQ(first.exit_code, 0) << first.err;

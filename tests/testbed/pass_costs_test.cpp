@@ -119,7 +119,10 @@ TEST(PassCosts, AreThoseOfThisMachineOnACoreAsFast) {
   for (const double speed : {10e9, 5e9, 40e9}) {
     ClusterConfig cluster;
     cluster.speed_flops = speed;
+    cluster.loop_overhead_s = 3e-6;
+    const double loop_s = overhead_of(cluster, 0, 0, 0, 1);
     use_model_cost(cluster, cost);
+    EXPECT_NEAR(overhead_of(cluster, 0, 0, 0, 1), loop_s, 1e-15) << "no part of the model";
     const double slower = 10e9 / speed;
     EXPECT_NEAR(overhead_of(cluster, 0, 1, 0), slower * 10e-6, 1e-15) << speed;
     EXPECT_NEAR(overhead_of(cluster, 0, 0, 3), slower * 6e-6, 1e-15) << speed;

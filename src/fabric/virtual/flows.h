@@ -36,5 +36,8 @@ using Changed = std::function<void()>;
 std::unique_ptr<Flows> make_simgrid_flows(const Platform& platform, Changed changed);
 std::unique_ptr<Flows> make_solved_flows(const ClusterConfig& config, int nodes, Agenda& agenda,
                                          Changed changed);
+// Carries what stays on one host itself, for a cluster that has a `host_bandwidth`.
+std::unique_ptr<Flows> make_local_flows(const ClusterConfig& config, int nodes, Agenda& agenda,
+                                        Changed changed, std::unique_ptr<Flows> others);
 
 }  // namespace tutti::simulation

@@ -60,9 +60,10 @@ void wire_host(s4u::NetZone* zone, const ClusterConfig& config, const s4u::Host*
                   {{link, s4u::LinkInRoute::Direction::UP}}, true);
   // Memory bandwidth is per core, so flows do not share it; it does not suffer from TCP.
   const s4u::Link* loopback =
-      zone->create_link("loopback-" + host->get_name(), config.memory_bandwidth / kBandwidthFactor)
+      zone->create_link("loopback-" + host->get_name(),
+                        host_bandwidth_of(config) / kBandwidthFactor)
           ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
-          ->set_latency(kLoopbackLatency_s)
+          ->set_latency(config.host_latency_s)
           ->seal();
   zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr,
                   {s4u::LinkInRoute(loopback)}, false);

@@ -78,8 +78,8 @@ class SolvedFlows final : public Flows {
     const size_t a = host_of_[static_cast<size_t>(from)], b = host_of_[static_cast<size_t>(to)];
     SharedLinks::Route route;
     if (a == b) {  // Memory bandwidth is per core, so flows do not share it.
-      route.latency_s = kLoopbackLatency_s;
-      route.bound = config_.memory_bandwidth;
+      route.latency_s = config_.host_latency_s;
+      route.bound = host_bandwidth_of(config_);
       return route;
     }
     double turn_s = 2 * kBytesInTurn / config_.bandwidth;

@@ -12,9 +12,6 @@
 namespace tutti::simulation {
 namespace {
 
-// A store by one core and the load that sees it on another: about what a shared cache line takes.
-constexpr double kVisibility_s = 200e-9;
-
 struct SlotWaiting : Waiting {
   SlotWaiting(Rank rank_, int slot_, uint64_t value_) : rank(rank_), slot(slot_), value(value_) {}
   std::string describe() const override {
@@ -51,7 +48,7 @@ class VirtualWindow : public Window {
     for (const WindowGroup::Await& await : group_->awaits)
       if (await.of == rank_ && await.slot == slot && await.value <= value)
         world_.wake(await.waiter);
-    world_.sleep(rank_, kVisibility_s);
+    world_.sleep(rank_, world_.config().visibility_s);
   }
 
   Completion await(Rank rank, int slot, uint64_t value, double timeout_s) override {
@@ -75,7 +72,7 @@ class VirtualWindow : public Window {
       const Registration registration(*group_, {rank_, rank, slot, value});
       in_time = world_.block(rank_, deadline_s, waiting);
     }
-    world_.sleep(rank_, kVisibility_s);
+    world_.sleep(rank_, world_.config().visibility_s);
     completion.state = State::kDone;
     return completion;
   }

@@ -8,7 +8,4 @@ namespace tutti::simulation {
 // instead.
 inline constexpr double kBandwidthFactor = 0.957;
 
-// Through memory, between nodes of one host: a copy, and the time to notice it.
-inline constexpr double kLoopbackLatency_s = 500e-9;
-
 }  // namespace tutti::simulation

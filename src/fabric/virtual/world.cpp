@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <simgrid/Exception.hpp>
@@ -25,9 +26,11 @@ struct Sleeping : Waiting {
 
 std::unique_ptr<Flows> make_flows(const ClusterConfig& config, int nodes, const Platform& platform,
                                   Agenda& agenda, const Changed& changed) {
-  if (config.network_solver == NetworkSolver::kIncremental)
-    return make_solved_flows(config, nodes, agenda, changed);
-  return make_simgrid_flows(platform, changed);
+  auto flows = config.network_solver == NetworkSolver::kIncremental
+                   ? make_solved_flows(config, nodes, agenda, changed)
+                   : make_simgrid_flows(platform, changed);
+  if (config.host_bandwidth <= 0) return flows;
+  return make_local_flows(config, nodes, agenda, changed, std::move(flows));
 }
 
 // Enough to see the cycle; a thousand nodes in one message are of no use to anybody.
@@ -139,9 +142,10 @@ void World::sleep(Rank rank, double seconds) {
 void World::charge(Rank rank, const Work& work) {
   leave_if_stopped();
   Participant& node = participant(rank);
-  const double work_s = work.flops / speed_of(config_, rank) +
-                        work.memory_bytes / config_.memory_bandwidth +
-                        overhead_of(config_, rank, work.passes, work.layers);
+  const double work_s =
+      work.flops / speed_of(config_, rank) +
+      memory_time_of(config_, work.memory_bytes, std::max(work.memory_bytes, work.range_bytes)) +
+      overhead_of(config_, rank, work.passes, work.layers, work.steps);
   if (!node.takes_steps) ++node.stretch;
   const Delayed delayed = stragglers_.delay(rank, node.stretch, now(), work_s);
   if (node.ended_part) return sleep(rank, delayed.compute_s + delayed.pause_s);
@@ -160,6 +164,7 @@ void World::begin_step(Rank rank) {
   Participant& node = participant(rank);
   node.takes_steps = true;
   node.stretch = ++node.steps;
+  if (config_.loop_overhead_s > 0) charge(rank, {.steps = 1});
 }
 
 // In numbers of their own: who measures how much must not decide which steps are slow.

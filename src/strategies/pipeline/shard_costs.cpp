@@ -26,7 +26,7 @@ class RoundTime {
         is_local_(!capabilities_of(cluster).declared_hosts ||
                   (on_host_ >= placement.shards && on_host_ % placement.shards == 0)),
         link_(shared_bandwidth(cluster, is_ring_ ? 1 : placement.shards)),
-        memory_(capabilities_of(cluster).declared_hosts ? cluster.memory_bandwidth : link_) {}
+        memory_(capabilities_of(cluster).declared_hosts ? host_bandwidth_of(cluster) : link_) {}
 
   double operator()(const Round& round) const {
     double seconds = 0;
