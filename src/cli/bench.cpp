@@ -95,6 +95,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"cost_noise", bench_cost_noise, {}, 0, 0},
       {"virtual", bench_virtual, {"cases", "growth"}, 0, 0},
       {"network", bench_network, {}, 2, 64},
+      {"advise", bench_advise, advised_strategies(), 0, 0},
       {"federated", bench_federated, {}, 0, 0},
       {"startup", bench_startup, {}, 0, 0}};
   return all;

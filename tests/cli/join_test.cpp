@@ -144,6 +144,31 @@ TEST(Join, GuestsAreWorkers) {
   EXPECT_TRUE(has(left.err, "as rank 1 of 3")) << left.err;
 }
 
+// One server joins after the worker; the parameters are those of nodes that are all forked.
+TEST(Join, ServersMayJoinToo) {
+  const Arguments settings = {"task.deterministic=true", "cluster.workers=2",
+                              "strategy={kind=\"parameter_server\", servers=2}"};
+  Launcher forked(small_job(), settings);
+  const Ended alone = forked.process().wait(kLate_s);
+  ASSERT_EQ(alone.exit_code, kExitDone) << alone.err;
+  Launcher launcher(small_job(),
+                    settings + Arguments{"cluster.remote=1", "cluster.remote_servers=true"});
+  ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+  EXPECT_TRUE(has(launcher.process().err(), "3 nodes")) << launcher.process().err();
+  const auto first = launcher.join(), second = launcher.join(), third = launcher.join();
+  const Ended ended = launcher.process().wait(kLate_s);
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  for (const auto& guest : {&first, &second, &third})
+    EXPECT_EQ((*guest)->wait(kLate_s).exit_code, kExitDone);
+  const auto record = record_of(ended), expected = record_of(alone);
+  ASSERT_TRUE(record.is_object() && expected.is_object()) << ended.out << alone.out;
+  EXPECT_EQ(record["parameters_sha256"], expected["parameters_sha256"]);
+  const Ended kept = run_tutti({"check", "--set", "cluster.remote_servers=true", "--set",
+                                "strategy={kind=\"parameter_server\", snapshot_every=5}"});
+  EXPECT_EQ(kept.exit_code, kExitBadJob) << kept.err;
+  EXPECT_TRUE(has(kept.err, "strategy.snapshot_every")) << kept.err;
+}
+
 TEST(Join, AWrongTokenEndsThatConnectionOnly) {
   Launcher launcher(small_job(), {"cluster.workers=2", "cluster.remote=1"});
   ASSERT_TRUE(launcher.invites()) << launcher.process().err();
@@ -275,11 +300,10 @@ TEST(Join, ShowsTheWordsOfALauncherAndDoesNotObeyThem) {
   Subprocess joined({"join", to_text(process::local_address(door)), "--token", "t"});
   pollfd wait{door.get(), POLLIN, 0};
   ASSERT_EQ(poll(&wait, 1, static_cast<int>(kLate_s * 1e3)), 1);
-  ControlSocket control(process::FileDescriptor(
-      accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  ControlSocket control(
+      process::FileDescriptor(accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   ASSERT_TRUE(hear(control));
-  const nlohmann::json job = {
-      {"version", "\x1b[2J"}, {"job", ""}, {"plan", ""}, {"data", ""}};
+  const nlohmann::json job = {{"version", "\x1b[2J"}, {"job", ""}, {"plan", ""}, {"data", ""}};
   control.post({Type::kAccepted, 1, 0, 0,
                 process::encode_invitation({{"a", "b"}, {0, 1}, kLate_s, job.dump()})});
   control.post({Type::kWelcome, 1, 0, 0, process::encode_roster({{false, 0}, {true, 0}})});
