@@ -35,6 +35,7 @@ json row_of(const AdvisedTraining& t) {
           {"error", t.error},
           {"seeds", t.seeds},
           {"reached", t.reached},
+          {"first_step_s", t.first_step_s},
           {"bytes_per_s", t.bytes_per_s},
           {"left_out", t.left_out}};
 }

@@ -17,8 +17,9 @@ struct AdvisedTraining {
   // Medians over the seeds; of the time over those that reached the target.
   std::optional<double> measured_s, measured_step_s;
   int seeds = 0, reached = 0;
-  double bytes_per_s = 0;  // that all nodes sent together while they trained
-  std::string left_out;    // why
+  double first_step_s = 0;  // more than others, which counts in none of these times
+  double bytes_per_s = 0;   // that all nodes sent together while they trained
+  std::string left_out;     // why
 
   bool counts() const { return left_out.empty() && measured_s.has_value(); }
 };

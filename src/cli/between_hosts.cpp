@@ -32,6 +32,9 @@ using process::NamespacedNetwork;
 
 constexpr int kPings = 50;
 constexpr int kLook_ms = 10;
+// Ranks are given out in the order in which guests come, and all are let in at once: each gets time
+// to be the next.
+constexpr int kBetweenGuests_ms = 200;
 
 // Before everything else on this machine, whose load is none of the network's. Without the right to
 // it the figures are merely worse.
@@ -165,11 +168,13 @@ class Invitations {
             text_.substr(token, end - token),
             "--quiet"};
   }
-  size_t joined() const {
-    size_t count = 0;
-    for (size_t at = 0; (at = text_.find(" joined as rank ", at)) != std::string::npos; ++at)
-      ++count;
-    return count;
+  // Whether this host's guest has this rank, once all have been let in.
+  bool has(int host, size_t rank) const {
+    const size_t line = text_.find(fmt::format(" joined as rank {}\n", rank));
+    if (line == std::string::npos) return false;
+    const size_t begin = text_.rfind(' ', line - 1) + 1;
+    return text_.compare(begin, text_.find(':', begin) - begin, NamespacedNetwork::address(host)) ==
+           0;
   }
   const std::string& text() const { return text_; }
 
@@ -244,18 +249,24 @@ json train_between_hosts(const NamespacedNetwork& network, const HostsTraining& 
   writing.reset();
   Invitations invitations(reading.get());
   size_t started = 0;
+  auto next = std::chrono::steady_clock::now();
   while (invitations.listen()) {
     leave_if_stopped(stop);
-    // One after the other, so that each gets the rank that it is meant to have.
-    if (started == training.guests.size() || invitations.joined() < started) continue;
-    if (const Words command = invitations.command(); !command.empty())
-      children.start(network, training.guests[started++], command, nowhere.get(), STDERR_FILENO);
+    const Words command = invitations.command();
+    const auto now = std::chrono::steady_clock::now();
+    if (command.empty() || started == training.guests.size() || now < next) continue;
+    children.start(network, training.guests[started++], command, nowhere.get(), nowhere.get());
+    next = now + std::chrono::milliseconds(kBetweenGuests_ms);
   }
   while (!children.first_ended()) {
     leave_if_stopped(stop);
     std::this_thread::sleep_for(std::chrono::milliseconds(kLook_ms));
   }
   children.wait_all();
+  for (size_t i = 0; i < training.guests.size(); ++i)
+    if (!invitations.has(training.guests[i], i + 1))
+      throw Error(fmt::format("{}: host {} did not join as rank {}: {}", training.job,
+                              training.guests[i], i + 1, invitations.text()));
   const std::string record = contents_of(out.get());
   if (record.empty()) throw Error(training.job + ": " + invitations.text());
   const json ended = json::parse(record, nullptr, false);
