@@ -103,6 +103,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"virtual", bench_virtual, {"cases", "growth"}, 0, 0},
       {"network", bench_network, {}, 2, 64},
       {"here", bench_here, names_of_tasks(), 0, 0},
+      {"advise", bench_advise, advised_strategies(), 0, 0},
       {"federated", bench_federated, {}, 0, 0},
       {"startup", bench_startup, {}, 0, 0}};
   return all;

@@ -65,6 +65,8 @@ nlohmann::json bench_deterministic(const BenchOptions& options, const std::atomi
 nlohmann::json bench_model_parallel(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_ps(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_overhead(const BenchOptions& options, const std::atomic<bool>& stop);
+std::vector<std::string_view> advised_strategies();  // parts of `bench advise`
+nlohmann::json bench_advise(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_cost_noise(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_virtual(const BenchOptions& options, const std::atomic<bool>& stop);
 nlohmann::json bench_network(const BenchOptions& options, const std::atomic<bool>& stop);

@@ -4,27 +4,18 @@
 // the process fabric, joined as `tutti join` does it. All-reduces are timed between them and
 // simulated on a star of the same bandwidth and latency, by the same code.
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdio>
-#include <thread>
-#include <utility>
 
 #include "cli/bench.h"
+#include "cli/between_hosts.h"
 #include "cli/network_study.h"
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
 #include "core/error.h"
 #include "fabric/exchange.h"
-#include "fabric/process/control_socket.h"
 #include "fabric/process/namespaced_network.h"
-#include "fabric/process/process_fabric.h"
 #include "jobs/plugins.h"
 
 namespace tutti {
@@ -34,7 +25,6 @@ using nlohmann::json;
 using process::NamespacedNetwork;
 
 const std::vector<std::string> kTopologies = {"ring", "butterfly", "tree", "all_to_all"};
-constexpr int kPings = 50;
 constexpr std::string_view kUnshaped = "ring";  // what is run where nothing holds nodes back
 // Short cases are what this machine's other work disturbs most, and cheap to repeat: every case
 // gets this long per round, within limits.
@@ -70,22 +60,6 @@ void barrier(Node& node, uint64_t round) {
   for (Rank rank = 1; rank < endpoint.size(); ++rank) send(node, rank, go, {});
 }
 
-// Half the time of a small message from rank 0 to rank 1 and back, median.
-double one_way_s(Node& node) {
-  std::array<std::byte, 8> word{};
-  std::vector<double> times;
-  const Rank self = node.endpoint().rank();
-  for (uint64_t i = 0; i < kPings && self < 2; ++i) {
-    const Tag tag(Purpose::kUser, Tag::wrapped(i));
-    const double start_s = node.clock().now();
-    if (self == 0) send(node, 1, tag, word);
-    receive(node, 1 - self, tag, word);
-    if (self == 1) send(node, 0, tag, word);
-    times.push_back((node.clock().now() - start_s) / 2);
-  }
-  return times.empty() ? 0 : median(times);
-}
-
 // What a node does, real or simulated: every case as often as asked, and how long each took.
 std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
   json result = {{"one_way_s", one_way_s(node)}, {"times", json::array()}};
@@ -110,16 +84,6 @@ std::string time_cases(Node& node, const std::vector<NetworkCase>& cases) {
   return result.dump();
 }
 
-// The results of all nodes. Throws when one of them failed.
-std::vector<json> results_of(const std::vector<NodeOutcome>& outcomes,
-                             const std::atomic<bool>& stop) {
-  require_all_done(outcomes, "network", stop);
-  std::vector<json> results;
-  results.reserve(outcomes.size());
-  for (const NodeOutcome& outcome : outcomes) results.push_back(json::parse(outcome.result));
-  return results;
-}
-
 // The median over the repetitions of the slowest node.
 double slowest_s(const std::vector<json>& results, size_t which) {
   std::vector<double> times;
@@ -132,72 +96,11 @@ double slowest_s(const std::vector<json>& results, size_t which) {
   return median(times);
 }
 
-// Before everything else on this machine, whose load is none of the network's. Without the right to
-// it the figures are merely worse.
-void come_first() {
-  const sched_param priority{.sched_priority = 10};
-  sched_setscheduler(0, SCHED_RR, &priority);
-}
-
-// In a process of its own on host 0, which forks the others and sends them to their hosts.
-[[noreturn]] void launch_on_hosts(const NamespacedNetwork& network, int nodes,
-                                  const Fabric::Body& body, int results_fd,
-                                  const std::atomic<bool>& stop) {
-  setpgid(0, 0);  // a terminal's Ctrl-C comes from the parent, and once
-  network.enter(0);
-  come_first();
-  ProcessOptions options;
-  options.remote = nodes - 1;
-  options.listen = NamespacedNetwork::address(0) + ":0";
-  options.invite = [&](const std::string& address, const std::string& token) {
-    for (int host = 1; host < nodes; ++host) {
-      if (fork() != 0) continue;
-      close_range(3, ~0U, 0);
-      try {
-        network.enter(host);
-        join_process_fabric(
-            {.address = address, .token = token}, [&](const Joined&) { return body; },
-            [](const NodeOutcome&) {}, stop);
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "tutti: host %d: %s\n", host, error.what());
-      }
-      _exit(1);
-    }
-  };
-  int code = 1;
-  try {
-    const std::vector<std::string> roles(static_cast<size_t>(nodes), "worker");
-    const auto outcomes = make_process_fabric(roles, options)->run(body, stop);
-    const std::string text = json(results_of(outcomes, stop)).dump();
-    code = write(results_fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tutti: %s\n", error.what());
-  }
-  while (wait(nullptr) > 0) {
-  }
-  _exit(code);
-}
-
 std::vector<json> run_on_hosts(const NamespacedNetwork& network, int nodes,
                                const std::vector<NetworkCase>& cases,
                                const std::atomic<bool>& stop) {
-  const process::FileDescriptor results(memfd_create("results", MFD_CLOEXEC));
-  const Fabric::Body body = [&](Node& node) { return time_cases(node, cases); };
-  std::fflush(nullptr);  // or the child would write our buffers a second time
-  const pid_t pid = fork();
-  if (pid == 0) launch_on_hosts(network, nodes, body, results.get(), stop);
-  int status = 0;
-  bool told = false;  // once: a second signal would end it at once
-  while (waitpid(pid, &status, WNOHANG) != pid) {
-    if (stop && !std::exchange(told, true)) kill(pid, SIGTERM);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  leave_if_stopped(stop);
-  if (status != 0) throw Error("network: the run between the hosts failed");
-  std::string text(static_cast<size_t>(lseek(results.get(), 0, SEEK_END)), ' ');
-  if (pread(results.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    throw Error("network: its results cannot be read");
-  return json::parse(text);
+  return run_between_hosts(
+      network, nodes, [&](Node& node) { return time_cases(node, cases); }, stop);
 }
 
 // Returns the simulated time of each case.
@@ -216,8 +119,8 @@ std::vector<double> predict(const std::vector<NetworkCase>& cases, int nodes, do
   for (NetworkCase& c : once) c.repetitions = 1;
   const auto fabric =
       make_fabric(cluster, std::vector<std::string>(static_cast<size_t>(nodes), "worker"), 1);
-  const auto results =
-      results_of(fabric->run([&](Node& node) { return time_cases(node, once); }, stop), stop);
+  const auto results = results_of(
+      fabric->run([&](Node& node) { return time_cases(node, once); }, stop), "network", stop);
   std::vector<double> times_s;
   for (size_t i = 0; i < cases.size(); ++i) times_s.push_back(slowest_s(results, i));
   return times_s;

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <numeric>
+
+#include "cli/advice_study.h"
 
 namespace tutti {
 namespace {
@@ -14,13 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMatters = 0.1;  // a measured difference above this must be predicted
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%F", std::gmtime(&now));
-  return text.data();
-}
 
 double mean_of(const std::vector<double>& errors) {
   if (errors.empty()) return 0;
@@ -87,7 +80,8 @@ json NetworkStudy::summary(bool quiet) const {
         "with network_solver = incremental: mean absolute error {:.1f} %, worst {:.1f} %\n",
         errors_.size(), mean * 100, worst * 100, in_order, pairs_, left_out_.size(),
         incremental_mean * 100, incremental_worst * 100);
-  return {{"date", today()},
+  return {{"date", date_of_today()},
+          {"case_count", cases_.size()},
           {"mean_absolute_error", mean},
           {"worst_error", worst},
           {"mean_absolute_error_incremental", incremental_mean},

@@ -109,6 +109,8 @@ void visit(Visitor& v, ClusterConfig& c) {
   if (c.fabric == FabricKind::kProcess) {
     v.field("remote", c.remote, kNotNegative,
             "how many of the workers, the last ones, are not started here but by `tutti join`");
+    v.field("remote_servers", c.remote_servers,
+            "the nodes that a strategy has besides its workers join, too, after the workers");
     v.field("listen", c.listen,
             "host:port where the launcher waits for them; loopback unless told otherwise, port 0 "
             "is a free one");
@@ -142,6 +144,9 @@ void visit(Visitor& v, ClusterConfig& c) {
              "until a node sees what another one of its host stores into a shared window");
   v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
           "nodes that share a host, its memory and its link");
+  v.field("shared_cores", c.shared_cores, kNotNegative,
+          "cores that all nodes of the cluster compute on together, as where one machine plays all "
+          "of them; 0: each node has its own");
   v.field("colocated", c.colocated,
           "nodes besides the workers run on the workers' hosts, in turn, and share their cores");
   v.quantity("bandwidth", c.bandwidth, Unit::kBytesPerSecond, "of a host's link, each way");
@@ -214,7 +219,7 @@ void validate_cluster(const ClusterConfig& c, int64_t nodes) {
                     "rank 0 keeps the record of the run and stays with the launcher; "
                     "lower cluster.remote or raise cluster.workers",
                     c.remote, c.workers));
-  if (c.remote > 0 && c.listen.rfind(':') == std::string::npos)
+  if ((c.remote > 0 || c.remote_servers) && c.listen.rfind(':') == std::string::npos)
     throw ConfigError("cluster.listen",
                       fmt::format("cluster.listen = \"{}\" is no address; write it as host:port, "
                                   "such as 127.0.0.1:4000",
@@ -230,6 +235,10 @@ void validate_cluster(const ClusterConfig& c, int64_t nodes) {
     for (int64_t node : c.faults[i].nodes) refuse_beyond(nodes, node, key);
   }
   validate_host_kinds(c, nodes);
+}
+
+int64_t guests_of(const ClusterConfig& c, int64_t nodes) {
+  return c.remote + (c.remote_servers ? nodes - c.workers : 0);
 }
 
 const HostKind* kind_of_host(const ClusterConfig& c, int64_t host) {

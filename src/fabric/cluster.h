@@ -77,6 +77,7 @@ struct ClusterConfig {
 
   // Of a process cluster: the last `remote` workers are not forked here, they join.
   int64_t remote = 0;
+  bool remote_servers = false;         // nodes besides the workers join, too, after them
   std::string listen = "127.0.0.1:0";  // where the launcher waits for them
   double join_timeout_s = 60;
 
@@ -101,6 +102,7 @@ struct ClusterConfig {
   double host_latency_s = 500e-9;
   double visibility_s = 200e-9;
   int64_t nodes_per_host = 1;      // more than 1: they share memory and the host's link
+  int64_t shared_cores = 0;        // that all nodes compute on; 0: each has cores of its own
   bool colocated = false;          // nodes besides the workers run on the workers' hosts, in turn
   double bandwidth = 125e6;        // bytes per second of a host's link
   double latency_s = 50e-6;        // of a host's link, one way
@@ -155,6 +157,9 @@ double host_bandwidth_of(const ClusterConfig& config);  // of a message between 
 // are colocated.
 int64_t host_of(const ClusterConfig& config, int64_t node);
 int64_t hosts_of(const ClusterConfig& config, int64_t nodes);  // machines of all of them
+
+// How many of `nodes` are not started by the launcher: they join.
+int64_t guests_of(const ClusterConfig& config, int64_t nodes);
 
 // The power that a host draws, and its kind: null where it has none of its own.
 double idle_watts_of(const ClusterConfig& config, int64_t host);

@@ -97,8 +97,8 @@ void judge(RunRecord& record, const Plan& plan) {
 
 Recruiting recruit(const Resolved& resolved) {
   const Job& job = resolved.job;
-  if (job.cluster.remote == 0) return {};
-  const int64_t count = job.cluster.remote;
+  const int64_t count = guests_of(job.cluster, std::ssize(resolved.plan.nodes));
+  if (count == 0) return {};
   return {make_briefing(resolved),
           [count](const std::string& address, const std::string& token) {
             tell(fmt::format(

@@ -53,8 +53,8 @@ std::unique_ptr<Fabric> make_fabric(const ClusterConfig& cluster, std::vector<st
   }
   ProcessOptions options;
   options.timeout_s = cluster.timeout_s;
-  options.remote = static_cast<int>(cluster.remote);
-  options.remote_end = static_cast<int>(cluster.workers);  // guests are workers
+  options.remote = static_cast<int>(guests_of(cluster, std::ssize(roles)));
+  if (!cluster.remote_servers) options.remote_end = static_cast<int>(cluster.workers);
   options.listen = cluster.listen;
   options.join_timeout_s = cluster.join_timeout_s;
   options.briefing = recruiting.briefing;

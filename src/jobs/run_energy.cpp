@@ -42,7 +42,10 @@ bool measured_parts(RunRecord& record) {
 void estimated_parts(RunRecord& record, const Job& job) {
   const auto remote = static_cast<int>(job.cluster.remote);
   const auto workers = static_cast<int>(job.cluster.workers);
-  const auto is_here = [&](int rank) { return rank < workers - remote || rank >= workers; };
+  const bool servers_here = !job.cluster.remote_servers;
+  const auto is_here = [&](int rank) {
+    return rank < workers - remote || (rank >= workers && servers_here);
+  };
   double cpu_s = record.data_cpu_s;
   for (const NodeReport& node : record.nodes)
     if (is_here(node.rank)) cpu_s += node.cpu_s;
@@ -58,7 +61,7 @@ void estimated_parts(RunRecord& record, const Job& job) {
       record.energy_parts.push_back(
           {fmt::format("node {}", node.rank), {node.rank}, node.cpu_s * joules_per_s});
   record.energy_method = energy.method;
-  if (remote > 0) record.energy_method += "; of the launcher's machine alone";
+  if (guests_of(job.cluster, std::ssize(record.nodes)) > 0) record.energy_method += "; of the launcher's machine alone";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "testbed/advice.h"
 #include "testbed/advice_wording.h"
+#include "testbed/measured_records.h"
 #include "testbed/refusals.h"
 #include "testbed/what_if_text.h"
 
@@ -206,6 +207,16 @@ std::string learning_text(const std::vector<AdvisedChoice>& choices) {
   return text;
 }
 
+// How well advice did where what it said was tried.
+std::string measured_proof() {
+  const AdviceValidation& v = kAdviceValidation;
+  return fmt::format(
+      "  Tried on a real network of 4 hosts ({}, `tutti bench advise`): times to the target off by "
+      "{:.0f} % on average over\n  {} trainings, the order right in {} of {} pairs that differ by "
+      "more than 10 %, the first choice at most {:.0f} % slower\n  than the fastest.\n",
+      v.date, 100 * v.time_error, v.trainings, v.pairs_in_order, v.pairs, 100 * v.worst_regret);
+}
+
 std::string how(const Advice& a) {
   std::string text =
       "\nHow this was found\n  Times are those of each strategy's real messages on a simulated "
@@ -222,6 +233,7 @@ std::string how(const Advice& a) {
       "  All times share an error of {}.\n  It moves them together. What decides their order are "
       "the differences over the same seeds.\n",
       shared);
+  text += measured_proof();
   text += learning_text(a.choices);
   if (!a.learned_before.empty())
     text += fmt::format("  Some of it was learned before and kept in {}; --no-cache learns anew.\n",

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "fabric/virtual/validation.h"
 #include "jobs/task_identity.h"
 #include "testbed/advice_search.h"
 #include "testbed/clusters.h"
+#include "testbed/measured_records.h"
 #include "testbed/model_cost.h"
 #include "testbed/variants.h"
 #include "testbed/what_if.h"

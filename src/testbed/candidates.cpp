@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fabric/virtual/validation.h"
+#include "testbed/measured_records.h"
 #include "testbed/places.h"
 
 namespace tutti {

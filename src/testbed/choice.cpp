@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "fabric/virtual/validation.h"
+#include "testbed/measured_records.h"
 
 namespace tutti {
 

@@ -41,11 +41,13 @@ void require_harmless(const Job& job, const std::string& where) {
         fmt::format("{}: its job reads the folder \"{}\" (strategy.resume), which is not part of "
                     "the bundle; it cannot be verified",
                     where, printable(resume.get<std::string>())));
-  if (job.cluster.remote > 0)
-    throw ConfigError("cluster.remote",
-                      fmt::format("{}: its job waits at {} for other machines (cluster.remote); it "
-                                  "cannot be verified by one",
-                                  where, printable(job.cluster.listen)));
+  const std::string waits = job.cluster.remote > 0       ? "cluster.remote"
+                            : job.cluster.remote_servers ? "cluster.remote_servers"
+                                                         : "";
+  if (!waits.empty())
+    throw ConfigError(waits, fmt::format("{}: its job waits at {} for other machines ({}); it "
+                                         "cannot be verified by one",
+                                         where, printable(job.cluster.listen), waits));
 }
 
 void require_expected_data(const Job& job, const TaskIdentity& expected, const std::string& where) {

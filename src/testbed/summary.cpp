@@ -11,11 +11,11 @@
 #include "core/described_json.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "fabric/virtual/validation.h"
 #include "jobs/run_status.h"
 #include "jobs/task_identity.h"
 #include "jobs/versions.h"
 #include "testbed/definitions.h"
+#include "testbed/measured_records.h"
 #include "testbed/variants.h"
 
 namespace tutti {

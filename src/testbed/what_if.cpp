@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "fabric/virtual/validation.h"
 #include "testbed/learning_cache.h"
+#include "testbed/measured_records.h"
 #include "testbed/time_to_target.h"
 
 namespace tutti {

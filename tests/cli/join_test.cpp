@@ -171,6 +171,31 @@ TEST(Join, ReadsItsOwnCopyOfTheData) {
   }
 }
 
+// One server joins after the worker; the parameters are those of nodes that are all forked.
+TEST(Join, ServersMayJoinToo) {
+  const Arguments settings = {"task.deterministic=true", "cluster.workers=2",
+                              "strategy={kind=\"parameter_server\", servers=2}"};
+  Launcher forked(small_job(), settings);
+  const Ended alone = forked.process().wait(kLate_s);
+  ASSERT_EQ(alone.exit_code, kExitDone) << alone.err;
+  Launcher launcher(small_job(),
+                    settings + Arguments{"cluster.remote=1", "cluster.remote_servers=true"});
+  ASSERT_TRUE(launcher.invites()) << launcher.process().err();
+  EXPECT_TRUE(has(launcher.process().err(), "3 nodes")) << launcher.process().err();
+  const auto first = launcher.join(), second = launcher.join(), third = launcher.join();
+  const Ended ended = launcher.process().wait(kLate_s);
+  EXPECT_EQ(ended.exit_code, kExitDone) << ended.err;
+  for (const auto& guest : {&first, &second, &third})
+    EXPECT_EQ((*guest)->wait(kLate_s).exit_code, kExitDone);
+  const auto record = record_of(ended), expected = record_of(alone);
+  ASSERT_TRUE(record.is_object() && expected.is_object()) << ended.out << alone.out;
+  EXPECT_EQ(record["parameters_sha256"], expected["parameters_sha256"]);
+  const Ended kept = run_tutti({"check", "--set", "cluster.remote_servers=true", "--set",
+                                "strategy={kind=\"parameter_server\", snapshot_every=5}"});
+  EXPECT_EQ(kept.exit_code, kExitBadJob) << kept.err;
+  EXPECT_TRUE(has(kept.err, "strategy.snapshot_every")) << kept.err;
+}
+
 TEST(Join, AWrongTokenEndsThatConnectionOnly) {
   Launcher launcher(small_job(), {"cluster.workers=2", "cluster.remote=1"});
   ASSERT_TRUE(launcher.invites()) << launcher.process().err();

@@ -23,6 +23,26 @@ TEST(VirtualCosts, ChargeFollowsSpeedThreadsAndMemory) {
   EXPECT_NEAR(run.number(1), 4 + 0.5, 1e-9);
 }
 
+// Four nodes on two cores take twice as long, two of them no longer than alone.
+TEST(VirtualCosts, SharedCoresComputeForAllNodes) {
+  for (const int busy : {1, 2, 4}) {
+    ClusterConfig config = virtual_cluster(4);
+    config.shared_cores = 2;
+    config.idle_watts = 50;
+    config.busy_watts = 100;
+    const VirtualRun run = simulate(config, [busy](Node& node) {
+      if (node.endpoint().rank() < busy) node.clock().charge({1e9, 0});
+      return exact(node.clock().now());
+    });
+    const double each_s = busy == 4 ? 2 : 1;
+    for (int rank = 0; rank < busy; ++rank) EXPECT_NEAR(run.number(rank), each_s, 1e-9);
+    double joules = 0;
+    for (const double host : run.energy.hosts) joules += host;
+    // All hosts are there all the time, and each second of a core draws 50 W more.
+    EXPECT_NEAR(joules, 4 * 50 * each_s + busy * 50, 1e-6);
+  }
+}
+
 TEST(VirtualCosts, EachWorkerMayHaveItsOwnNumberOfThreads) {
   ClusterConfig config = virtual_cluster(3);
   config.threads = 8;  // of nobody: each is named

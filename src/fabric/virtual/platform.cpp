@@ -50,6 +50,19 @@ s4u::Host* make_host(s4u::NetZone* zone, const ClusterConfig& config, size_t ind
   return host;
 }
 
+// A machine without a link whose cores compute for all hosts. Each busy core of it draws what a
+// computing host draws more than an idle one.
+s4u::Host* make_shared_cores(s4u::NetZone* zone, const ClusterConfig& config) {
+  const auto cores = static_cast<int>(config.shared_cores);
+  s4u::Host* host = zone->create_host("shared-cores", kNominalSpeed);
+  host->set_core_count(cores);
+  const double busy = (busy_watts_of(config, 0) - idle_watts_of(config, 0)) * cores;
+  host->set_property("wattage_per_state", fmt::format("0:0:{}", busy));
+  host->set_property("wattage_off", "0");
+  host->seal();
+  return host;
+}
+
 void wire_host(s4u::NetZone* zone, const ClusterConfig& config, const s4u::Host* host) {
   // Split duplex: sending does not slow down receiving.
   const s4u::Link* link =
@@ -121,6 +134,7 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
     hosts_.push_back(make_host(zone, config, host, cores[host]));
     if (wired) wire_host(zone, config, hosts_.back());
   }
+  if (config.shared_cores > 0) shared_ = make_shared_cores(root, config);
   link_seconds_.resize(hosts_.size());
   if (config.racks > 1) uplink_seconds_.resize(static_cast<size_t>(config.racks));
   for (const Segment& rack : racks) rack.zone->seal();
@@ -128,7 +142,7 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
 }
 
 void Platform::compute(Rank rank, double seconds) const {
-  host_of(rank)->execute(seconds * kNominalSpeed);
+  (shared_ ? shared_ : host_of(rank))->execute(seconds * kNominalSpeed);
 }
 
 void Platform::carry(Rank from, Rank to, size_t bytes) {
@@ -146,7 +160,10 @@ void Platform::carry(Rank from, Rank to, size_t bytes) {
 // alone and not on when they travelled.
 ClusterEnergy Platform::energy() const {
   ClusterEnergy energy;
-  for (const s4u::Host* host : hosts_) energy.hosts.push_back(sg_host_get_consumed_energy(host));
+  const double shared_joules = shared_ ? sg_host_get_consumed_energy(shared_) : 0;
+  for (const s4u::Host* host : hosts_)
+    energy.hosts.push_back(sg_host_get_consumed_energy(host) +
+                           shared_joules / static_cast<double>(hosts_.size()));
   if (hosts_.size() < 2) return energy;  // no network
   const double idle_joules = config_.link_idle_watts * s4u::Engine::get_clock();
   const double more_watts = (config_.link_busy_watts - config_.link_idle_watts) / 2;

@@ -31,6 +31,7 @@ class Platform {
   size_t host_index(Rank rank) const { return static_cast<size_t>(tutti::host_of(config_, rank)); }
   ClusterConfig config_;
   std::vector<simgrid::s4u::Host*> hosts_;
+  simgrid::s4u::Host* shared_ = nullptr;  // computes for all of them, where cores are shared
   std::vector<int64_t> rack_of_host_;
   // The seconds that one direction of each link was busy: of every host and of every rack.
   std::vector<double> link_seconds_, uplink_seconds_;

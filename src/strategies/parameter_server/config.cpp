@@ -175,6 +175,11 @@ void validate(const Config& c, const TaskConfig& task, const ClusterConfig& clus
                                   "\"{}\" with \"{}\"",
                                   c.update_weight, word_of(c.rate),
                                   word_of(c.consistency)));
+  if (c.snapshot_every > 0 && cluster.remote_servers)
+    throw ConfigError("strategy.snapshot_every",
+                      "strategy.snapshot_every writes snapshots where the launcher is, but with "
+                      "cluster.remote_servers = true the servers are on other hosts; set it to 0, "
+                      "or cluster.remote_servers = false");
   if (c.rate == RateKind::kDynamic) validate_dynamic(c, task);
   if (task.deterministic) validate_deterministic(c);
   if (is_sparse(task.model)) validate_sparse(c, task);
