@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <numeric>
+
+#include "cli/today.h"
 
 namespace tutti {
 namespace {
@@ -41,13 +41,6 @@ json row_of(const AdvisedTraining& t) {
 }
 
 }  // namespace
-
-std::string date_of_today() {
-  const std::time_t now = std::time(nullptr);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%F", std::gmtime(&now));
-  return text.data();
-}
 
 double Order::tau() const {
   return pairs == 0 ? 1 : static_cast<double>(2 * right - pairs) / static_cast<double>(pairs);

@@ -49,6 +49,4 @@ class AdviceStudy {
   int pairs_ = 0, right_ = 0, first_right_ = 0, left_out_ = 0, within_ = 0;
 };
 
-std::string date_of_today();
-
 }  // namespace tutti

@@ -288,9 +288,9 @@ void study(AdviceStudy& study, const AdvisedCase& one, const NamespacedNetwork& 
       outcomes[training.name].push_back(
           outcome_of(train_between_hosts(network, asked, stop), asked.run));
     }
-  double ring_compute = 0;
+  json computing = json::object();  // its share of a step
   for (const json& choice : advice.at("choices"))
-    if (choice.at("name") == "ring") ring_compute = choice.at("shares").at("compute");
+    computing[choice.at("name").get<std::string>()] = choice.at("shares").at("compute");
   for (AdvisedTraining& training : advised.trainings) {
     conclude(training, outcomes[training.name], unshaped);
     if (!options.json) print_training(one.name, bits_per_s, training);
@@ -302,7 +302,7 @@ void study(AdviceStudy& study, const AdvisedCase& one, const NamespacedNetwork& 
              {"kernel_flops", measured.kernel_flops},
              {"latency_s", measured.latency_s},
              {"unshaped_bytes_per_s", unshaped},
-             {"ring_computes", ring_compute}},
+             {"computing", computing}},
             advised.trainings);
 }
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <ctime>
 
 #include "cli/bench.h"
+#include "cli/today.h"
 
 namespace tutti {
 namespace {
@@ -15,13 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kTold = 0.1;  // a measured difference above this must be predicted
-
-std::string date_of_today() {
-  const std::time_t now = std::time(nullptr);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%F", std::gmtime(&now));
-  return text.data();
-}
 
 }  // namespace
 

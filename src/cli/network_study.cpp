@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "cli/advice_study.h"
+#include "cli/today.h"
 
 namespace tutti {
 namespace {

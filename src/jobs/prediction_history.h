@@ -10,11 +10,9 @@
 
 #include "core/schema.h"
 #include "jobs/prediction.h"
+#include "jobs/run_status.h"
 
 namespace tutti {
-
-enum class Obtained { kMeasured, kSimulated };
-constexpr auto words(Obtained) { return WordList<2>{"measured", "simulated"}; }
 
 struct PredictionOutcome {
   std::string made;  // when the run ended, UTC

@@ -61,7 +61,8 @@ void estimated_parts(RunRecord& record, const Job& job) {
       record.energy_parts.push_back(
           {fmt::format("node {}", node.rank), {node.rank}, node.cpu_s * joules_per_s});
   record.energy_method = energy.method;
-  if (guests_of(job.cluster, std::ssize(record.nodes)) > 0) record.energy_method += "; of the launcher's machine alone";
+  if (guests_of(job.cluster, std::ssize(record.nodes)) > 0)
+    record.energy_method += "; of the launcher's machine alone";
 }
 
 }  // namespace

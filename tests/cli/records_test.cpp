@@ -10,10 +10,14 @@ namespace {
 using namespace testing_support;
 using nlohmann::json;
 
+json newest(const std::string& name) {
+  return json_in(std::string(TUTTI_SOURCE) + "/bench/records/" + name + ".json");
+}
+
 // `tutti bench here`: the order of solo, direct and ring is right wherever they differ by more than
 // 10 %.
 TEST(Records, OfThisMachineHaveEveryOrderRight) {
-  const json record = json_in(std::string(TUTTI_SOURCE) + "/bench/records/here.json");
+  const json record = newest("here");
   ASSERT_TRUE(record.is_object()) << "run `tutti bench here --out bench/records/here.json`";
   EXPECT_GE(record["tasks"].size() + record["left_out"].size(), 8u) << "all reference tasks";
   EXPECT_GE(record["tasks"].size(), 5u);
@@ -35,6 +39,23 @@ TEST(Records, OfThisMachineHaveEveryOrderRight) {
   EXPECT_EQ(record["pairs"], pairs);
   EXPECT_EQ(record["pairs_in_order"], pairs);
   EXPECT_GT(pairs, 0);
+}
+
+// `tutti bench advise`: what advice is asked to hold on a real network.
+TEST(Records, AdviceMeetsItsTargets) {
+  const json record = newest("advise");
+  EXPECT_GE(record["trainings"].get<int>(), 40);
+  EXPECT_LE(record["step_error_mean"].get<double>(), 0.10);
+  EXPECT_LE(record["time_error_mean"].get<double>(), 0.20);
+  EXPECT_GE(record["tau"].get<double>(), 0.9);
+  EXPECT_LE(record["regret_worst"].get<double>(), 0.05);
+}
+
+TEST(Records, SimulatedNetworksMeetTheirTargets) {
+  const json record = newest("network");
+  EXPECT_GE(record["case_count"].get<int>(), 60);
+  EXPECT_LE(record["mean_absolute_error"].get<double>(), 0.05);
+  EXPECT_GE(record["pairs_in_order"].get<double>(), 0.98 * record["pairs"].get<double>());
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ TEST(VirtualCosts, SharedCoresComputeForAllNodes) {
       return exact(node.clock().now());
     });
     const double each_s = busy == 4 ? 2 : 1;
-    for (int rank = 0; rank < busy; ++rank) EXPECT_NEAR(run.number(rank), each_s, 1e-9);
+    for (int rank = 0; rank < busy; ++rank)
+      EXPECT_NEAR(run.number(static_cast<size_t>(rank)), each_s, 1e-9);
     double joules = 0;
     for (const double host : run.energy.hosts) joules += host;
     // All hosts are there all the time, and each second of a core draws 50 W more.

@@ -142,7 +142,12 @@ Platform::Platform(const ClusterConfig& config, int nodes) : config_(config) {
 }
 
 void Platform::compute(Rank rank, double seconds) const {
-  (shared_ ? shared_ : host_of(rank))->execute(seconds * kNominalSpeed);
+  const double work = seconds * kNominalSpeed;
+  // Host::execute() always computes where the actor is, whatever the host.
+  if (shared_)
+    s4u::this_actor::exec_init(work)->set_host(shared_)->wait();
+  else
+    host_of(rank)->execute(work);
 }
 
 void Platform::carry(Rank from, Rank to, size_t bytes) {
