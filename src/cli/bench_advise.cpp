@@ -18,8 +18,8 @@
 #include "collectives/all_reduce.h"
 #include "core/bytes.h"
 #include "core/error.h"
-#include "jobs/reference_kernel.h"
 #include "jobs/run_folder.h"
+#include "testbed/this_machine.h"
 #include "testbed/variants.h"
 
 namespace tutti {
@@ -30,7 +30,6 @@ using process::NamespacedNetwork;
 
 constexpr int kHosts = 4;
 constexpr int kSeeds = 3;
-constexpr int kMostKernels = 9;
 const std::vector<double> kBandwidths = {100e6, 1e9};  // bits per second
 const std::vector<std::string_view> kAsked = {"solo",         "ring",
                                               "butterfly",    "tree",
@@ -41,10 +40,13 @@ const std::vector<std::string_view> kAsked = {"solo",         "ring",
                                               "tensor",       "elastic-averaging",
                                               "fedavg"};
 
-// Tasks whose computing is a small part of a step: two cores compute for four nodes.
+// Tasks whose computing is a small part of a step: two cores compute for four nodes. The faster the
+// network, the lower the rate: where steps are short more of them are needed, or the connections
+// that are made in the beginning would be most of what is measured.
 struct AdvisedCase {
   std::string name;
   std::vector<std::string> settings;
+  std::vector<double> rates;  // one for each of kBandwidths
 };
 
 const std::vector<AdvisedCase>& cases() {
@@ -54,44 +56,43 @@ const std::vector<AdvisedCase>& cases() {
         "path=\"/usr/share/doc/libfann-dev/examples/datasets/mushroom.train\", "
         "test_path=\"/usr/share/doc/libfann-dev/examples/datasets/mushroom.test\", "
         "standardise=false}",
-        "task.model={kind=\"mlp\", hidden=[512, 256]}", "task.global_batch=128", "task.epochs=12",
-        "task.target=0.98", "task.eval_every=0.5", "optimizer.kind=sgd", "optimizer.lr=0.1"}},
+        "task.model={kind=\"mlp\", hidden=[512, 256]}", "task.global_batch=128", "task.epochs=40",
+        "task.target=0.98", "task.eval_every=0.5", "optimizer.kind=sgd"},
+       {0.1, 0.02}},
       {"thyroid",
        {"task.data={kind=\"fann\", "
         "path=\"/usr/share/doc/libfann-dev/examples/datasets/thyroid.train\", "
         "test_path=\"/usr/share/doc/libfann-dev/examples/datasets/thyroid.test\", "
         "standardise=true, validation=0.2}",
-        "task.model={kind=\"mlp\", hidden=[512, 256]}", "task.global_batch=64", "task.epochs=16",
-        "task.target=0.955", "task.eval_every=0.5", "optimizer.kind=adam", "optimizer.lr=0.002"}}};
+        "task.model={kind=\"mlp\", hidden=[512, 256]}", "task.global_batch=64", "task.epochs=40",
+        "task.target=0.955", "task.eval_every=0.5", "optimizer.kind=adam"},
+       {0.004, 0.0005}}};
   return all;
 }
 
-std::string job_text(const AdvisedCase& one) {
+std::string job_text(const AdvisedCase& one, double rate) {
   std::vector<std::string> settings = one.settings;
+  settings.push_back(fmt::format("optimizer.lr={}", rate));
   settings.emplace_back("task.stop_at_target=true");
   Job job = load_job("", settings);
   job.name = one.name;
   return resolved_toml(job);
 }
 
-// What is known of the hosts, as a cluster.
-struct Measured {
-  double kernel_flops = 0, latency_s = 0;
-};
-
-std::string cluster_text(const Measured& measured, double bits_per_s) {
+// The hosts as a cluster: what is measured of this machine, whose cores all of them share, and
+// links of this bandwidth.
+std::string cluster_text(const ClusterConfig& machine, double bits_per_s, double latency_s) {
   return fmt::format(
-      "# Written by `tutti bench advise`: {} network namespaces that share the cores of one "
-      "machine.\n[cluster]\nfabric = \"virtual\"\nworkers = {}\nshared_cores = {}\n"
-      "speed = \"{:.3f} GFLOP/s\"\nbandwidth = \"{:.0f} Mbit/s\"\nlatency = \"{:.2f} us\"\n",
-      kHosts, kHosts, std::thread::hardware_concurrency(), measured.kernel_flops / 1e9,
-      bits_per_s / 1e6, measured.latency_s * 1e6);
-}
-
-double kernel_flops() {
-  std::vector<double> rates;
-  for (int i = 0; i < kMostKernels; ++i) rates.push_back(measure_reference_flops());
-  return median(rates);
+      "# Written by `tutti bench advise`: {0} network namespaces that share the cores of one "
+      "machine.\n[cluster]\nfabric = \"virtual\"\nworkers = {0}\nshared_cores = {1}\n"
+      "speed = \"{2:.3f} GFLOP/s\"\nloop_overhead = \"{3:.1f} ns\"\n"
+      "memory_bandwidth = \"{4:.2f} GB/s\"\ncache = \"{5:.2f} MB\"\n"
+      "cache_bandwidth = \"{6:.2f} GB/s\"\nhost_bandwidth = \"{7:.2f} GB/s\"\n"
+      "host_latency = \"{8:.1f} ns\"\nbandwidth = \"{9:.0f} Mbit/s\"\nlatency = \"{10:.2f} us\"\n",
+      kHosts, std::thread::hardware_concurrency(), machine.speed_flops / 1e9,
+      machine.loop_overhead_s * 1e9, machine.memory_bandwidth / 1e9, machine.cache_bytes / 1e6,
+      machine.cache_bandwidth / 1e9, machine.host_bandwidth / 1e9, machine.host_latency_s * 1e9,
+      bits_per_s / 1e6, latency_s * 1e6);
 }
 
 // A link has half the latency between two hosts: a message passes two of them.
@@ -267,14 +268,13 @@ Advised advised_by(const json& advice, const TemporaryFolder& folder) {
 }
 
 void study(AdviceStudy& study, const AdvisedCase& one, const NamespacedNetwork& network,
-           double bits_per_s, double unshaped, const BenchOptions& options,
-           const std::atomic<bool>& stop) {
+           const ClusterConfig& machine, double bits_per_s, double rate, double unshaped,
+           const BenchOptions& options, const std::atomic<bool>& stop) {
   const TemporaryFolder folder;
   network.shape(bits_per_s);
-  const Measured measured{.kernel_flops = kernel_flops(),
-                          .latency_s = link_latency_s(network, stop)};
-  const std::string cluster = cluster_text(measured, bits_per_s);
-  write_file(folder / "job.toml", job_text(one));
+  const double latency_s = link_latency_s(network, stop);
+  const std::string cluster = cluster_text(machine, bits_per_s, latency_s);
+  write_file(folder / "job.toml", job_text(one, rate));
   write_file(folder / "cluster.toml", cluster);
   say(options, fmt::format("advise: {} at {:.0f} Mbit/s", one.name, bits_per_s / 1e6));
   const json advice = advice_on(folder / "job.toml", folder / "cluster.toml", options, stop);
@@ -299,8 +299,7 @@ void study(AdviceStudy& study, const AdvisedCase& one, const NamespacedNetwork& 
             {{"cluster", cluster},
              {"job", advice.at("job")},
              {"sentence", advice.at("sentence")},
-             {"kernel_flops", measured.kernel_flops},
-             {"latency_s", measured.latency_s},
+             {"latency_s", latency_s},
              {"unshaped_bytes_per_s", unshaped},
              {"computing", computing}},
             advised.trainings);
@@ -313,6 +312,8 @@ std::vector<std::string_view> advised_strategies() { return kAsked; }
 json bench_advise(const BenchOptions& options, const std::atomic<bool>& stop) {
   if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
     throw ConfigError("WHAT", "tutti bench advise: " + reason);
+  const auto announce = [&](const std::string& text) { say(options, "advise: " + text); };
+  const ClusterConfig machine = measure_this_machine(0, announce, stop).cluster;
   const NamespacedNetwork network(kHosts);
   const double unshaped = unshaped_rate(network, stop);
   say(options, fmt::format("advise: {} hosts, {:.2f} GB/s unshaped", kHosts, unshaped / 1e9));
@@ -322,8 +323,8 @@ json bench_advise(const BenchOptions& options, const std::atomic<bool>& stop) {
                "said +-");
   AdviceStudy result;
   for (const AdvisedCase& one : cases())
-    for (const double bits_per_s : kBandwidths)
-      study(result, one, network, bits_per_s, unshaped, options, stop);
+    for (size_t i = 0; i < kBandwidths.size(); ++i)
+      study(result, one, network, machine, kBandwidths[i], one.rates[i], unshaped, options, stop);
   return result.summary(options.json);
 }
 

@@ -24,7 +24,11 @@ constexpr size_t kLeastSizes = 4;   // timed even if they take longer
 constexpr size_t kLeastRounds = 3;  // the first round touches memory and does not count
 constexpr size_t kCalls = 3;        // of each pass in a round; the fastest counts
 constexpr size_t kCosts = 3;
-using Row = std::array<double, kCosts>;
+using Costs = std::array<double, kCosts>;
+using Row = std::array<double, kCosts + 1>;  // how often each cost occurs, and the right side
+// Batches that are smaller than any worker's share count less: what the fit misses there matters to
+// nobody, and kernels are less efficient on few samples.
+constexpr double kWeightOfSmall = 0.25;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -45,7 +49,7 @@ double cpu_s() {
 
 // Solves the normal equations for the costs in `used`. Returns false when they cannot be told
 // apart.
-bool solve(std::span<const Row> rows, unsigned used, Row& costs) {
+bool solve(std::span<const Row> rows, unsigned used, Costs& costs) {
   std::array<std::array<double, kCosts + 1>, kCosts> m{};
   for (size_t i = 0; i < kCosts; ++i) {
     if (!(used >> i & 1)) {
@@ -55,7 +59,7 @@ bool solve(std::span<const Row> rows, unsigned used, Row& costs) {
     for (const Row& row : rows) {
       for (size_t j = 0; j < kCosts; ++j)
         if (used >> j & 1) m[i][j] += row[i] * row[j];
-      m[i][kCosts] += row[i];  // rows are divided by their times, so the right side is 1
+      m[i][kCosts] += row[i] * row[kCosts];
     }
   }
   for (size_t i = 0; i < kCosts; ++i) {  // no pivots: symmetric and not negative
@@ -76,14 +80,15 @@ bool solve(std::span<const Row> rows, unsigned used, Row& costs) {
   return true;
 }
 
-double mean_square(std::span<const Row> rows, const Row& costs) {
-  double sum = 0;
+double mean_square(std::span<const Row> rows, const Costs& costs) {
+  double sum = 0, weights = 0;
   for (const Row& row : rows) {
-    double off = -1;
+    double off = -row[kCosts];
     for (size_t i = 0; i < kCosts; ++i) off += row[i] * costs[i];
     sum += off * off;
+    weights += row[kCosts] * row[kCosts];
   }
-  return sum / static_cast<double>(rows.size());
+  return sum / weights;
 }
 
 // A model with batches of several sizes, and the times of passes over them.
@@ -92,6 +97,7 @@ class PassTimer {
   PassTimer(const Job& job, const Resolved& task)
       : architecture_(task.architecture),
         task_(task),
+        share_(job.task.global_batch / std::max<int64_t>(1, job.cluster.workers)),
         some_(architecture_.row_width > 0 && architecture_.parameter_count > kMostFlat),
         parameters_(some_ ? 0 : architecture_.parameter_count),
         gradients_(parameters_.size()) {
@@ -132,7 +138,8 @@ class PassTimer {
       result.push_back({.layers = gradient ? 2 * layers : layers,
                         .samples = static_cast<double>(size) / (gradient ? 1 : 3),
                         .seconds = median({times_[i].begin() + 1, times_[i].end()}),
-                        .batch = static_cast<int64_t>(size)});
+                        .batch = static_cast<int64_t>(size),
+                        .weight = std::cmp_less(size, share_) ? kWeightOfSmall : 1});
     }
     return result;
   }
@@ -182,7 +189,8 @@ class PassTimer {
 
   const Architecture& architecture_;
   const Resolved& task_;
-  bool some_;  // use only some rows: all would be too many
+  int64_t share_;  // of a batch, that a worker computes
+  bool some_;      // use only some rows: all would be too many
   Buffer<float> parameters_, gradients_;
   std::unique_ptr<Model> model_;
   std::vector<Batch> batches_;
@@ -193,12 +201,15 @@ class PassTimer {
 
 PassCosts fit_pass_costs(std::span<const TimedPass> passes) {
   std::vector<Row> rows;
-  for (const TimedPass& pass : passes)
-    rows.push_back({1 / pass.seconds, pass.layers / pass.seconds, pass.samples / pass.seconds});
-  Row best{};
+  for (const TimedPass& pass : passes) {
+    const double unit = std::sqrt(pass.weight);  // of an error that is as large as the time
+    const double by_time = unit / pass.seconds;
+    rows.push_back({by_time, pass.layers * by_time, pass.samples * by_time, unit});
+  }
+  Costs best{};
   double least = INFINITY;
   for (unsigned used = 1; used < 1U << kCosts; ++used) {  // subset of costs above 0
-    Row costs{};
+    Costs costs{};
     if (!solve(rows, used, costs)) continue;
     if (*std::min_element(costs.begin(), costs.end()) < 0) continue;
     const double off = mean_square(rows, costs);

@@ -17,6 +17,7 @@ struct TimedPass {
   double samples = 0;  // in units of gradients: a forward pass is a third
   double seconds = 0;  // the median
   int64_t batch = 0;   // samples in the batch
+  double weight = 1;   // of its error in the fit
 };
 
 struct PassCosts {
