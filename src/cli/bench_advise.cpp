@@ -101,8 +101,8 @@ double link_latency_s(const NamespacedNetwork& network, const std::atomic<bool>&
   return run_between_hosts(network, kHosts, ping, stop)[0].get<double>() / 2;
 }
 
-// Bytes per second that all nodes together send when nothing holds them back but these cores.
-double unshaped_rate(const NamespacedNetwork& network, const std::atomic<bool>& stop) {
+// Bytes per second that so many nodes together send when nothing holds them back but these cores.
+double unshaped_rate(const NamespacedNetwork& network, int hosts, const std::atomic<bool>& stop) {
   constexpr size_t kValues = 2'000'000;
   constexpr int kTimes = 5;
   network.shape(0);
@@ -123,8 +123,8 @@ double unshaped_rate(const NamespacedNetwork& network, const std::atomic<bool>& 
     }
     return times.dump();
   };
-  const json times = run_between_hosts(network, kHosts, sums, stop)[0];
-  const double bytes = 2.0 * (kHosts - 1) * kValues * sizeof(float);
+  const json times = run_between_hosts(network, hosts, sums, stop)[0];
+  const double bytes = 2.0 * (hosts - 1) * kValues * sizeof(float);
   return bytes / median(times.get<std::vector<double>>());
 }
 
@@ -313,9 +313,12 @@ json bench_advise(const BenchOptions& options, const std::atomic<bool>& stop) {
   if (const std::string reason = NamespacedNetwork::why_not(); !reason.empty())
     throw ConfigError("WHAT", "tutti bench advise: " + reason);
   const auto announce = [&](const std::string& text) { say(options, "advise: " + text); };
-  const ClusterConfig machine = measure_this_machine(0, announce, stop).cluster;
+  ClusterConfig machine = measure_this_machine(0, announce, stop).cluster;
   const NamespacedNetwork network(kHosts);
-  const double unshaped = unshaped_rate(network, stop);
+  const double unshaped = unshaped_rate(network, kHosts, stop);
+  // Guests speak TCP with each other, also those of one host.
+  machine.host_bandwidth = unshaped_rate(network, 2, stop) / 2;
+  machine.host_latency_s = 2 * link_latency_s(network, stop);
   say(options, fmt::format("advise: {} hosts, {:.2f} GB/s unshaped", kHosts, unshaped / 1e9));
   if (!options.json)
     fmt::print("\n{:<10} {:>6} {:<18} {:>9} {:>9} {:>8} {:>9} {:>9} {:>8} {:>8}\n", "task",

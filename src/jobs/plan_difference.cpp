@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/units.h"
+#include "jobs/setting_difference.h"
 
 namespace tutti {
 namespace {
@@ -140,9 +141,15 @@ std::vector<PlanChange> plan_changes(const Resolved& before, const Resolved& aft
           number_change);
   numbers("sent in a step by all nodes", total_bytes(a), total_bytes(b), bytes_change);
   words("risk", risk_in_words(a), risk_in_words(b));
+  const std::vector<SettingChange> settings = changed_settings(before.job, after.job);
+  if (!settings.empty()) changes.push_back({"settings", in_words(settings)});
+  const bool other_task = std::any_of(settings.begin(), settings.end(),
+                                      [](const SettingChange& change) { return change.learning; });
   const bool alike = !a.equivalence.empty() && a.equivalence == b.equivalence;
-  changes.push_back({"learning", alike ? "both compute the same parameters"
-                                       : "they need not learn alike: compare both to know"});
+  changes.push_back({"learning", other_task
+                                     ? "the task or its rates differ, so they learn differently"
+                                 : alike ? "both compute the same parameters"
+                                         : "they need not learn alike: compare both to know"});
   return changes;
 }
 

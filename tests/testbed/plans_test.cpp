@@ -121,6 +121,13 @@ TEST(PlanChanges, AreSaidInWords) {
   EXPECT_EQ(local["learning"], "they need not learn alike: compare both to know");
   EXPECT_NE(local["sent in a step by the busiest node"].find("(16 times less)"), std::string::npos)
       << local["sent in a step by the busiest node"];
+  auto rate = changes({"optimizer.lr=0.007", "cluster.bandwidth=\"2 Gbit/s\""});
+  EXPECT_NE(rate["settings"].find("optimizer.lr 0.1 -> 0.007"), std::string::npos)
+      << rate["settings"];
+  EXPECT_NE(rate["settings"].find("cluster.bandwidth"), std::string::npos) << rate["settings"];
+  EXPECT_EQ(rate["learning"], "the task or its rates differ, so they learn differently");
+  EXPECT_EQ(changes({"task.target=0.5"})["learning"], "both compute the same parameters");
+  EXPECT_EQ(changes({"cluster.latency=\"1 ms\""})["learning"], "both compute the same parameters");
   EXPECT_EQ(changes({"task.epochs=3"})["steps"].find(" -> ") != std::string::npos, true);
 }
 
