@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace tutti {
@@ -34,7 +36,9 @@ bool is_compared(const std::string& key) {
 
 // When quality is measured and what it is held against change no parameter.
 bool is_of_learning(const std::string& key) {
-  return !key.starts_with("cluster.") && key != "task.eval_every" && key != "task.target";
+  constexpr std::array<std::string_view, 2> kOfMeasuring = {"task.eval_every", "task.target"};
+  return !key.starts_with("cluster.") &&
+         std::find(kOfMeasuring.begin(), kOfMeasuring.end(), key) == kOfMeasuring.end();
 }
 
 }  // namespace
