@@ -164,7 +164,7 @@ HostsTraining training_of(const ComparedJob& planned, int seed, const TemporaryF
   return training;
 }
 
-// What one training says. The reading of the data is no part of an advice, and neither is what the
+// The times of one training. Reading the data is no part of an advice, and neither is what the
 // first step takes longer than others, because LibTorch then chooses its kernels.
 struct Outcome {
   std::optional<double> time_s, step_s;

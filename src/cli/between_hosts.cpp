@@ -139,7 +139,7 @@ class Children {
   std::vector<pid_t> running_;
 };
 
-// What a launcher says on standard error, and whom it lets in.
+// Reads a launcher's standard error: whom it invites, and whom it lets in.
 class Invitations {
  public:
   explicit Invitations(int fd) : fd_(fd) {}
