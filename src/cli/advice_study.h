@@ -1,4 +1,4 @@
-// What `tutti bench advise` has found: what was advised of each strategy, what its trainings really
+// Findings of `tutti bench advise`: what was advised of each strategy, what its trainings really
 // took, and how well the advice would have served.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What benchmarks do between hosts that are network namespaces of this machine: nodes of the
+// Benchmarks of what happens between hosts that are network namespaces of this machine: nodes of the
 // process fabric, one on each host, and whole trainings by `tutti train` and `tutti join`.
 #pragma once
 
