@@ -1,5 +1,5 @@
-// Benchmarks of what happens between hosts that are network namespaces of this machine: nodes of the
-// process fabric, one on each host, and whole trainings by `tutti train` and `tutti join`.
+// Benchmarks of what happens between hosts that are network namespaces of this machine: nodes of
+// the process fabric, one on each host, and whole trainings by `tutti train` and `tutti join`.
 #pragma once
 
 #include <atomic>
