@@ -54,7 +54,8 @@ void visit(RecordVisitor& v, Freshness& f) {
   v.field("staleness_max", f.staleness_max, "Staleness, largest");
   v.field("age_mean_s", f.age_mean_s, "Age, mean");
   v.field("age_max_s", f.age_max_s, "Age, largest");
-  v.field("histogram", f.histogram, "Number of updates of staleness 0, 1, ...");
+  v.field("histogram", f.histogram,
+          "Number of updates of staleness 0, 1, ..., 62, and of 63 and more");
   v.field("disorder", f.disorder, "Share of pairs of updates applied in reverse order");
 }
 

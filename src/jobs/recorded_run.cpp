@@ -147,7 +147,8 @@ void visit(RecordVisitor& v, RecordedPrediction& p) {
 void visit(RecordVisitor& v, RecordedStaleness& s) {
   v.field("mean", s.mean, "Mean over updates");
   v.field("max", s.max, "Largest");
-  v.field("histogram", s.histogram, "Number of updates of staleness 0, 1, ...", kMayMiss);
+  v.field("histogram", s.histogram,
+          "Number of updates of staleness 0, 1, ..., 62, and of 63 and more", kMayMiss);
 }
 
 void visit(RecordVisitor& v, RecordedAge& a) {

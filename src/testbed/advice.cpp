@@ -102,7 +102,9 @@ void visit(RecordVisitor& v, AdvisedChoice& c) {
   v.field("place_first", c.place_first, "The best place that it may have; null: not judged");
   v.field("place_last", c.place_last,
           "The worst place that it may have; all behind it are surely slower, or miss seeds");
-  v.field("behind", c.behind, "How much longer it takes than the first choice, relative");
+  v.field("behind", c.behind,
+          "How much longer it takes than the first choice, relative: by the geometric mean of the "
+          "ratios over the seeds of both, while `time_s` is an arithmetic mean");
   v.field("behind_error", c.behind_error, "Of that difference, at 90 %");
   v.field("assumed", c.assumed, "What its time assumes where its learning curve was not computed",
           kWhenKnown);

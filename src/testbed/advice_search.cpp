@@ -349,7 +349,8 @@ void AdviceSearch::describe(Advice& advice) const {
   for (const Candidate& candidate : candidates_.all()) {
     const std::string& name = candidate.choice.name;
     if (!candidate.failure.empty())
-      advice.refused.push_back({name, candidate.choice.job.strategy_kind, candidate.failure});
+      advice.refused.push_back({name, candidate.choice.job.strategy_kind,
+                                "its time could not be simulated: " + candidate.failure});
     else if (!candidate.simulated)
       advice.not_simulated.push_back(name);
   }

@@ -69,6 +69,22 @@ std::string unknown_rivals(const Advice& advice, double best_s) {
                      names.size() == 1 ? "learns" : "learn");
 }
 
+// Whether its learning is not known and may matter.
+bool is_unlearned(const AdvisedChoice& choice) {
+  return choice.fits && !choice.assumed.empty() && choice.left_out.empty();
+}
+
+// Those that the answer is not about, because the budget did not last for them.
+std::string left_by_budget(const Advice& advice) {
+  const auto unlearned = static_cast<size_t>(
+      std::count_if(advice.choices.begin(), advice.choices.end(), is_unlearned));
+  const size_t left = advice.not_simulated.size() + unlearned;
+  if (advice.status != AdviceStatus::kBudget || left == 0) return "";
+  const size_t all = advice.not_simulated.size() + advice.choices.size();
+  return fmt::format("; that is of {} of {} strategies: the budget did not last for the others",
+                     all - left, all);
+}
+
 std::string nothing_to_use(const Advice& advice) {
   const AdvisedTask& task = advice.task;
   const auto fits = [](const AdvisedChoice& choice) { return choice.fits; };
@@ -99,7 +115,8 @@ std::string sentence_of(const Advice& advice) {
   if (!as_good.empty())
     text += fmt::format("; {} {} as good within the error", list_of(as_good),
                         as_good.size() == 1 ? "is" : "are");
-  return text + who_misses(advice, best) + unknown_rivals(advice, *best.time_s) + ".";
+  return text + who_misses(advice, best) + unknown_rivals(advice, *best.time_s) +
+         left_by_budget(advice) + ".";
 }
 
 }  // namespace tutti

@@ -62,12 +62,17 @@ double whole_time(const Candidate& candidate, bool gradients, const Data& data,
 
 }  // namespace
 
+double known_time(double time_s) {
+  if (!(time_s > 0)) throw Error("so little of the run was simulated that it tells no time");
+  return time_s;
+}
+
 std::string look_at(const Candidate& candidate, const Data& data, const std::atomic<bool>& stop) {
   return unless_it_fails([&] {
     const Job& job = candidate.choice.job;
     const StepFigures step = simulate_steps(job, data, stop);
     const bool gradients = computes_gradients(job, data);
-    const double whole_s = whole_time(candidate, gradients, data, stop);
+    const double whole_s = known_time(whole_time(candidate, gradients, data, stop));
     return std::string(reinterpret_cast<const char*>(&step), sizeof step) +
            packed_times({gradients ? 1.0 : 0.0, whole_s});
   });
@@ -92,6 +97,7 @@ std::string simulate_times(const Choice& choice, const Plan& plan, bool with_lit
   return unless_it_fails([&] {
     TimesToTarget found = times_to_target(choice.job, plan, choice.learning, data,
                                           with_little ? kLeastEffort : kMostEffort, stop);
+    for (const double time_s : found.times_s) known_time(time_s);
     found.times_s.push_back(found.error);
     return packed_times(found.times_s);
   });
@@ -110,7 +116,7 @@ std::string simulate_on(const Choice& choice, const ClusterConfig& cluster, bool
     const double time_s = times_to_target(planned.job, planned.plan, learning, data,
                                           rough_effort(needs_gradients), stop)
                               .mean_s();
-    return packed_times({time_s, 0});
+    return packed_times({known_time(time_s), 0});
   });
 }
 

@@ -10,6 +10,9 @@
 
 namespace tutti {
 
+// Times are found from parts of runs. Throws Error for a part that tells none.
+double known_time(double time_s);
+
 // Each of these throws InterruptedError alone; what it returns is read by the function after it.
 
 // A step of a candidate, and roughly the time of all epochs of its job.

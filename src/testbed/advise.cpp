@@ -159,8 +159,7 @@ Advice advise(const Job& job, const AdviseOptions& options, const Announce& anno
                         "--budget ended before any strategy was simulated; give it more time, or "
                         "ask about some strategies by --strategies");
     const Refusal& failed = advice.refused.back();
-    throw Error(
-        fmt::format("no simulation ended well; that of {}: {}", failed.name, failed.reason));
+    throw Error(fmt::format("no simulation ended well; {}: {}", failed.name, failed.reason));
   }
   const Choice& best = ranked.front();
   advice.job = job_to_hand_on(base, best);

@@ -245,6 +245,7 @@ std::vector<Choice> Candidates::ranked() const {
     if (!choice.lent && how_ == Thoroughness::kWhatMatters) choice.lent = kAssumedSpread;
   }
   rank(choices);
+  prefer_solo(choices);
   return choices;
 }
 

@@ -30,6 +30,8 @@ bool is_surely_before(const Choice& a, const Choice& b) {
   return apart.is_decided() && apart.log_ratio < 0;
 }
 
+constexpr double kAsLong = 1.01;  // times the first
+
 }  // namespace
 
 Difference difference(const Choice& a, const Choice& b) {
@@ -76,6 +78,18 @@ std::vector<Place> places(const std::vector<Choice>& ranked) {
   // error of those two is larger.
   for (const auto& [i, k] : tied) result[i].last = std::max(result[i].last, result[k].first);
   return result;
+}
+
+void prefer_solo(std::vector<Choice>& ranked) {
+  const auto solo = std::find_if(ranked.begin(), ranked.end(),
+                                 [](const Choice& c) { return c.job.strategy_kind == "solo"; });
+  if (solo == ranked.end() || !solo->is_judged()) return;
+  if (solo->time_s() > kAsLong * ranked.front().time_s()) return;
+  const bool tied = std::none_of(ranked.begin(), solo, [&](const Choice& before) {
+    return before.always_reaches() != solo->always_reaches() ||
+           difference(before, *solo).is_decided();
+  });
+  if (tied) std::rotate(ranked.begin(), solo, solo + 1);
 }
 
 }  // namespace tutti

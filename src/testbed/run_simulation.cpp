@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/error.h"
 #include "testbed/cost_run.h"
@@ -19,6 +20,8 @@ struct Least {
 };
 constexpr Least kWhereStepsAreAlike = {.intervals = 2, .shorter_intervals = 2, .steps = 2};
 constexpr double kLonger = 4;  // times the shorter of two lengths: the more, the better they tell
+// Intervals whose steps are off by this share of what they should be are not counted in steps.
+constexpr double kOtherSteps = 0.5;
 
 // What intervals hide that are alike, such as a rhythm longer than all of them: the deviation of
 // what followed, as a share of its time. tests/testbed/advice_times_test.cpp says that it suffices.
@@ -78,7 +81,9 @@ void end_with(const EvaluationRow& row, int64_t count, SimulatedRun& run) {
   run.end_count = count;
 }
 
-// The first evaluations as they are, and the rest like them.
+// The first evaluations as they are, and the rest like them. Where workers go at a pace of their
+// own, the steps between evaluations may be others than the plan has: then as much time passes from
+// one evaluation to the next, whatever its steps.
 SimulatedRun first_evaluations(const RunQuestion& question, const Data& data, int64_t count,
                                const std::atomic<bool>& stop) {
   const std::vector<EvaluationRow> rows =
@@ -88,6 +93,10 @@ SimulatedRun first_evaluations(const RunQuestion& question, const Data& data, in
   if (std::ssize(rows) >= question.evaluations) return run;
   const Intervals found = intervals_of(rows);
   end_with(rows.back(), std::ssize(rows), run);
+  if (std::abs(found.mean_steps - run.steps_each) > kOtherSteps * run.steps_each) {
+    run.steps_each = found.mean_steps;
+    run.end_step = found.mean_steps * static_cast<double>(run.end_count);
+  }
   run.step_s = found.mean_s / found.mean_steps;
   run.wander_s = found.deviation_s;
   run.freedom = static_cast<int>(found.count) - 1;
@@ -98,15 +107,17 @@ SimulatedRun first_evaluations(const RunQuestion& question, const Data& data, in
 }
 
 // Intervals of two lengths, both shorter than those of the run, tell the steps from the evaluation
-// between them.
-SimulatedRun shorter_intervals(const RunQuestion& question, const Data& data, double steps,
-                               int64_t count, const std::atomic<bool>& stop) {
+// between them. Nothing where they do not have the steps that they were given: workers that hear
+// too seldom of each other notice an evaluation late.
+std::optional<SimulatedRun> shorter_intervals(const RunQuestion& question, const Data& data,
+                                              double steps, int64_t count,
+                                              const std::atomic<bool>& stop) {
   const Intervals shorter = intervals_of(evaluations_of(question, data, steps, count, stop));
   const std::vector<EvaluationRow> rows =
       evaluations_of(question, data, kLonger * steps, count, stop);
   const Intervals longer = intervals_of(rows);
   const double more_steps = longer.mean_steps - shorter.mean_steps;
-  if (!(more_steps > 0)) throw Error("simulated intervals of two lengths have the same steps");
+  if (more_steps < kOtherSteps * (kLonger - 1) * steps) return std::nullopt;
   SimulatedRun run{.steps_each = question.steps_each};
   end_with(rows.back(), std::ssize(rows), run);
   run.step_s = std::max(0.0, (longer.mean_s - shorter.mean_s) / more_steps);
@@ -148,7 +159,8 @@ SimulatedRun simulate_run(const RunQuestion& question, const Data& data, double 
   const double steps = period * std::ceil(std::max(least.steps, share) / period);
   if (affordable < std::min<int64_t>(question.evaluations, 2) &&
       kLonger * steps < question.steps_each)
-    return shorter_intervals(question, data, steps, least.shorter_intervals, stop);
+    if (auto run = shorter_intervals(question, data, steps, least.shorter_intervals, stop))
+      return *run;
   const int64_t count = std::min(question.evaluations, std::max(affordable, least.intervals));
   return first_evaluations(question, data, count, stop);
 }

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 
 #include "core/described_json.h"
 #include "core/error.h"
 #include "jobs/launcher.h"
+#include "testbed/advice_works.h"
 #include "testbed/advise.h"
 #include "testbed/clusters.h"
 #include "testbed/variants.h"
@@ -148,8 +150,14 @@ TEST_F(Search, GoesOnWhereASimulationFails) {
   const Advice advice = ask();
   ASSERT_EQ(advice.refused.size(), 1u) << advice_text(advice);
   EXPECT_EQ(advice.refused[0].name, "gossip-async");
+  EXPECT_TRUE(advice.refused[0].reason.starts_with("its time could not be simulated: "));
   EXPECT_NE(advice.refused[0].reason.find("finite"), std::string::npos) << advice.refused[0].reason;
   EXPECT_TRUE(advice.sentence.starts_with("No strategy reached accuracy 0.8")) << advice.sentence;
+}
+
+TEST(AdviceWorks, TellNoTimeThatIsNone) {
+  EXPECT_EQ(known_time(2e-3), 2e-3);
+  for (const double none : {0.0, -2e-3, std::nan("")}) EXPECT_THROW(known_time(none), Error);
 }
 
 TEST_F(Search, HasNoAnswerToEndWithAtItsBeginning) {

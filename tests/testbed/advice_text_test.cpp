@@ -352,6 +352,12 @@ TEST(AdviceText, SaysWhatIsAsGood) {
   advice.choices = {choice("ring", 1, 41), unknown};
   EXPECT_EQ(sentence_of(advice),
             "Use ring on 8 nodes: 41 s +- 4.1 s; how fast gossip learns is not known yet.");
+  advice.status = AdviceStatus::kBudget;
+  advice.choices.back().time_s = 50;
+  advice.not_simulated = {"tree", "butterfly"};
+  EXPECT_EQ(sentence_of(advice),
+            "Use ring on 8 nodes: 41 s +- 4.1 s; that is of 1 of 4 strategies: the budget did not "
+            "last for the others.");
   advice.choices = {unknown};
   EXPECT_EQ(sentence_of(advice), "Use gossip on 8 nodes: 20 s +- 2 s, if it learns like ring.");
 }

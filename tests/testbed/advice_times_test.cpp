@@ -213,5 +213,26 @@ TEST(SimulatedRun, GoesOnAsItBegan) {
   EXPECT_GT(run.error(400), run.error(40));  // what the step is off goes with the steps
 }
 
+// The one that measures is eight times as fast as the others and waits for nobody, so more of its
+// steps lie between two evaluations than the plan has.
+TEST(SimulatedRun, GoesOnByTimeWhereStepsAreOthersThanPlanned) {
+  const Job job = load_job(
+      "", logistic_task() +
+              Settings{"cluster.fabric=virtual", "cluster.workers=4", "cluster.speed=10 MFLOP/s",
+                       "cluster.speed_factors=[8, 1, 1, 1]", "cluster.step_overhead=0",
+                       "cluster.layer_overhead=0", "task.epochs=16", "task.eval_every=1",
+                       "strategy={ kind = \"gossip\", graph = \"complete\", mode = \"async\" }"});
+  const Resolved resolved = resolve(job);
+  const RunQuestion question{.job = resolved.job,
+                             .steps_each = static_cast<double>(resolved.plan.steps) / 16,
+                             .evaluations = 15,
+                             .effort_of_step = 1};
+  const SimulatedRun run = simulate_run(question, resolved.data, 1, never);
+  const std::vector<EvaluationRow> rows = run_costs(resolved.job, resolved.data, never).evaluations;
+  ASSERT_LT(std::ssize(run.evaluated_s), std::ssize(rows) - 1);
+  for (int64_t i = 1; i < std::ssize(rows); ++i)
+    EXPECT_NEAR(run.when(i) / rows[static_cast<size_t>(i - 1)].time_s, 1, 0.2) << i;
+}
+
 }  // namespace
 }  // namespace tutti

@@ -131,6 +131,20 @@ TEST(Places, ComeAfterAllThatAlwaysReachTheTarget) {
   EXPECT_EQ(where[1].first, 2u);
 }
 
+// Of what is as good the simplest comes first, but nothing that is known to be slower.
+TEST(Places, HaveSoloBeforeWhatIsAsGood) {
+  const auto first_of = [](double solo_s, double deviation) {
+    std::vector<Choice> ranked = {choice_of("fedavg", {10, 10 * (1 + deviation)}),
+                                  choice_of("solo", {solo_s * (1 + deviation), solo_s})};
+    ranked[1].job.strategy_kind = "solo";
+    prefer_solo(ranked);
+    return ranked[0].name;
+  };
+  EXPECT_EQ(first_of(10.05, 0.01), "solo");
+  EXPECT_EQ(first_of(10.5, 0.1), "fedavg") << "more than 1 % longer";
+  EXPECT_EQ(first_of(10.05, 0), "fedavg") << "surely slower";
+}
+
 TEST(Places, AreOfJudgedChoicesAlone) {
   std::vector<Choice> choices = {choice_of("a", {10}), choice_of("b", {9}), choice_of("c", {8})};
   choices[1].assumed = "it learns like a";
