@@ -232,6 +232,11 @@ TEST(SimulatedRun, GoesOnByTimeWhereStepsAreOthersThanPlanned) {
   ASSERT_LT(std::ssize(run.evaluated_s), std::ssize(rows) - 1);
   for (int64_t i = 1; i < std::ssize(rows); ++i)
     EXPECT_NEAR(run.when(i) / rows[static_cast<size_t>(i - 1)].time_s, 1, 0.2) << i;
+  RunQuestion fewer_steps = question;
+  fewer_steps.steps_each /= 3;
+  const SimulatedRun other = simulate_run(fewer_steps, resolved.data, 1, never);
+  for (int64_t i = 1; i < question.evaluations; ++i)
+    EXPECT_LT(other.when(i), other.when(i + 1)) << i;
 }
 
 }  // namespace
