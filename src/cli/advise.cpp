@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 
@@ -100,12 +101,13 @@ std::string name_of_cluster(const std::string& option) {
 
 // What real runs on that cluster were off, if there were enough of them. The newest count; of those
 // that are over in a moment most is starting, which says nothing of longer ones.
-double history_of(const std::string& cluster, const std::function<void(const std::string&)>& note) {
+double history_of(const std::string& cluster, const HistoryNote& note,
+                  const std::atomic<bool>& stop) {
   constexpr size_t kNewest = 100;
   constexpr double kShortest_s = 1;
   std::vector<double> log_ratios;
   for (const PredictionOutcome& outcome :
-       read_prediction_history(cache_folder() + kHistoryFile, note))
+       read_prediction_history(cache_folder() + kHistoryFile, note, stop))
     if (outcome.obtained == Obtained::kMeasured && outcome.cluster_name == cluster &&
         outcome.took_s >= kShortest_s)
       log_ratios.push_back(std::log(outcome.took_s / outcome.predicted_s));
@@ -144,9 +146,10 @@ std::string use_of(const std::string& file, const Advice& advice, bool here) {
 }  // namespace
 
 int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
+  if (!options.write.empty()) require_writable("--write", options.write);
   AdviceProgress progress(options.quiet);
   AdviseOptions asked{
-      .cluster = cluster_of(options.cluster),
+      .cluster = cluster_of(options.cluster, stop),
       .strategies = options.strategies,
       .seeds = options.seeds,
       .quick = options.quick,
@@ -159,20 +162,25 @@ int run_advise(const AdviseCliOptions& options, const std::atomic<bool>& stop) {
   asked.noticed = [&](const std::string& remarks) { progress.noticed(remarks); };
   const std::string cluster = name_of_cluster(options.cluster);
   if (!options.no_cache)
-    asked.history = history_of(cluster, [&](const std::string& text) { progress.doing(text); });
+    asked.history = history_of(
+        cluster, [&](const std::string& text) { progress.doing(text); }, stop);
   const Advice advice = advise(
-      job_of({{}, options.job, options.sets, "", ""}), asked,
+      job_of({{options.json, options.quiet}, options.job, options.sets, "", ""}, stop), asked,
       [&](const std::string& what) { progress.doing(what); }, stop);
   progress.end();
   AdviceTextOptions text{
       .written = "", .columns = columns_of(STDOUT_FILENO), .verbose = options.verbose};
-  if (!options.write.empty()) {
-    write_file(options.write, advice.job_to_run);
-    write_prediction(options.write, cluster, advice);
-    text.written = use_of(options.write, advice, is_this_machine(options.cluster));
-  }
+  std::exception_ptr not_written;
+  if (!options.write.empty()) try {
+      write_file(options.write, advice.job_to_run);
+      write_prediction(options.write, cluster, advice);
+      text.written = use_of(options.write, advice, is_this_machine(options.cluster));
+    } catch (const DataError&) {
+      not_written = std::current_exception();  // the advice is as good without
+    }
   std::cout << (options.json ? json_text(json_of(advice)) + "\n"
                              : printable(advice_text(advice, text)));
+  if (not_written) std::rethrow_exception(not_written);
   return advice.status == AdviceStatus::kInterrupted ? kExitInterrupted : 0;
 }
 

@@ -25,8 +25,10 @@ Command add_advise(CLI::App& app, const std::atomic<bool>& stop) {
   command->add_flag("--quick", options->quick, "Rank only, without what to change");
   command->add_flag("--declared-speed", options->declared,
                     "The cluster's speed is what this model gets there: do not measure here");
-  command->add_option("--write,--out", options->write,
-                      "Write the job to run: the best choice on the nodes that it uses");
+  command
+      ->add_option("--write,--out", options->write,
+                   "Write the job to run: the best choice on the nodes that it uses")
+      ->check(empty_name);
   command
       ->add_option("--budget", options->budget,
                    "End after this time with the answer so far, e.g. 90s or 10min; Ctrl-C does the "

@@ -1,23 +1,29 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/printable.h"
 #include "data/paths.h"
 #include "jobs/recipes.h"
+#include "jobs/run_folder.h"
 #include "testbed/this_machine.h"
 
 namespace tutti {
 namespace {
 
-constexpr size_t kColumns = 100;  // where nothing says how wide the reader's page is
+constexpr size_t kMostDropped = 5;  // settings that are told one by one
+constexpr size_t kColumns = 100;    // where nothing says how wide the reader's page is
 
 // The defaults are for tests and benchmarks. A user whose file sets neither key has named the wrong
 // file, or has lost the contents of the right one.
@@ -31,6 +37,28 @@ void require_task(const Job& job, const std::string& file) {
                            file, key));
 }
 
+// The key of a message "job.toml:3: cluster.speed = 1e9 is not ... and was dropped".
+std::string key_of(const std::string& dropped) {
+  const size_t end = dropped.find(" = ");
+  const size_t begin = dropped.rfind(' ', end == 0 ? 0 : end - 1);
+  return begin == std::string::npos ? dropped : dropped.substr(begin + 1, end - begin - 1);
+}
+
+// Each with its place and its reason; in one line where they are many, as where a virtual cluster
+// with all its speeds becomes real processes.
+void tell_dropped(const Job& job, bool quiet) {
+  if (job.dropped.size() <= kMostDropped) {
+    for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", printable(text)));
+    return;
+  }
+  if (quiet) return;
+  std::vector<std::string> keys;
+  for (const std::string& text : job.dropped) keys.push_back(key_of(text));
+  tell(printable(fmt::format("tutti: {} settings have no meaning here and were dropped: {}",
+                             keys.size(), fmt::join(keys, ", "))) +
+       "\n");
+}
+
 }  // namespace
 
 const std::string& job_file(const std::string& name) {
@@ -39,13 +67,12 @@ const std::string& job_file(const std::string& name) {
   return name;
 }
 
-Job job_of(const JobOptions& options, Notes notes) {
+Job job_of(const JobOptions& options, const std::atomic<bool>& stop, Notes notes) {
   const std::string& name = options.cluster;
   Job job = load_job(job_file(options.job), options.sets,
-                     name.empty() ? "" : find_recipe("clusters", cluster_of(name)));
+                     name.empty() ? "" : find_recipe("clusters", cluster_of(name, stop)));
   require_task(job, options.job);
-  if (notes == Notes::kTold)
-    for (const std::string& text : job.dropped) tell(fmt::format("tutti: {}\n", printable(text)));
+  if (notes == Notes::kTold) tell_dropped(job, options.quiet);
   return job;
 }
 
@@ -55,10 +82,26 @@ std::string cache_folder() {
   return cache && *cache == '/' ? std::string(cache) + "/tutti" : cache_directory();
 }
 
-std::string cluster_of(const std::string& name) {
-  static const std::atomic<bool> never{false};  // it takes seconds
+std::string cluster_of(const std::string& name, const std::atomic<bool>& stop) {
   const auto say = [](const std::string& text) { tell(fmt::format("tutti: {}\n", text)); };
-  return is_this_machine(name) ? file_of_this_machine(cache_folder(), say, never) : name;
+  return is_this_machine(name) ? file_of_this_machine(cache_folder(), say, stop) : name;
+}
+
+void require_writable(const std::string& option, const std::string& file) {
+  namespace fs = std::filesystem;
+  if (file == kStandardOutput) return;
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(
+        option, fmt::format("{} {}: cannot be written: {}; name another file", option, file, why));
+  };
+  const fs::path path(file);
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) refuse("it is a folder");
+  // Standard output may be a pipe that somebody reads; of another one nobody knows.
+  if (fs::is_fifo(path, failed) && !file.starts_with("/dev/")) refuse("it is a pipe");
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (access(fs::is_other(path, failed) ? file.c_str() : folder.c_str(), W_OK) != 0)
+    refuse(std::strerror(errno));
 }
 
 size_t columns_of(int fd) {

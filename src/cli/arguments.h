@@ -1,6 +1,7 @@
 // What several commands read from their command line and their terminal in the same way.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,11 +20,15 @@ const std::string& job_file(const std::string& name);
 // Loads the job file with the cluster and the settings of the options. Warns about settings that
 // these made meaningless, unless standard error is for a program to read.
 enum class Notes { kTold, kKept };
-Job job_of(const JobOptions& options, Notes notes = Notes::kTold);
+Job job_of(const JobOptions& options, const std::atomic<bool>& stop, Notes notes = Notes::kTold);
 
 // The cluster that an option names: `here` is this machine, which is measured for it, unless that
 // was done lately or there is a file of that name; it becomes the name of a file. All others stay.
-std::string cluster_of(const std::string& name);
+// Throws InterruptedError.
+std::string cluster_of(const std::string& name, const std::atomic<bool>& stop);
+
+// Throws ConfigError where an option names a file that cannot be written, before the work begins.
+void require_writable(const std::string& option, const std::string& file);
 
 // Where the user's programs keep what can be made again.
 std::string cache_folder();

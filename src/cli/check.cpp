@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+const std::atomic<bool> kNever{false};  // as a signal ends this command at once
+
 json changes_json(const std::vector<PlanChange>& changes) {
   json list = json::array();
   for (const PlanChange& change : changes)
@@ -35,7 +37,7 @@ int print_changes(const CheckOptions& options) {
   JobOptions first = options;
   first.job = options.before;
   const std::vector<PlanChange> changes =
-      plan_changes(resolve(job_of(first)), resolve(job_of(options)));
+      plan_changes(resolve(job_of(first, kNever)), resolve(job_of(options, kNever)));
   if (options.json) {
     std::cout << json_text({{"from", options.before},
                             {"to", options.job},
@@ -147,7 +149,7 @@ int print_next(const CheckOptions& options, const Resolved& now) {
 
 int run_check(const CheckOptions& options) {
   if (!options.before.empty()) return print_changes(options);
-  const Resolved resolved = resolve(job_of(options));
+  const Resolved resolved = resolve(job_of(options, kNever));
   if (!options.without.empty() || options.with > 0) return print_next(options, resolved);
   require_memory(resolved.job, resolved.plan);
   if (options.json)

@@ -21,6 +21,11 @@ inline void add_common(CLI::App* app, CommonOptions& options) {
   app->add_flag("-q,--quiet", options.quiet, "Print no progress");
 }
 
+// Why a name of a file that was given is none; empty: it is one. As `--write "$FILE"` may make it.
+inline std::string empty_name(const std::string& name) {
+  return name.empty() ? "the name of the file is empty" : "";
+}
+
 Command add_advise(CLI::App& app, const std::atomic<bool>& stop);
 Command add_verify(CLI::App& app, const std::atomic<bool>& stop);
 

@@ -96,7 +96,7 @@ void require_bundle_place(const CompareCommandOptions& options) {
 
 int run_compare(const CompareCommandOptions& options, const std::atomic<bool>& stop) {
   require_bundle_place(options);
-  Job job = job_of(options);
+  Job job = job_of(options, stop);
   CompareOptions compare_options;
   if (!options.strategies.empty()) compare_options.strategies = options.strategies;
   compare_options.seeds = seeds_of(options.seeds);

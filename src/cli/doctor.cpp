@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/arguments.h"
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "core/described_json.h"
@@ -194,8 +195,10 @@ void write_this_machine(const std::string& file, bool quiet, const std::atomic<b
 }  // namespace
 
 int run_doctor(const DoctorOptions& options, const std::atomic<bool>& stop) {
-  if (!options.write_cluster.empty())
+  if (!options.write_cluster.empty()) {
+    require_writable("--write-cluster", options.write_cluster);
     write_this_machine(options.write_cluster, options.quiet, stop);
+  }
   const json report = examine();
   if (options.json) {
     std::cout << json_text(report) << "\n";

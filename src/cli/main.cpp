@@ -208,8 +208,10 @@ Command add_list(CLI::App& app) {
 Command add_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
   auto* command = app.add_subcommand("doctor", "Say what this machine offers");
-  command->add_option("--write-cluster", options->write_cluster,
-                      "Also measure it, and write it as a cluster file");
+  command
+      ->add_option("--write-cluster", options->write_cluster,
+                   "Also measure it, and write it as a cluster file")
+      ->check(empty_name);
   add_common(command, *options);
   command->footer("Examples: tutti doctor\n          tutti doctor --write-cluster this.toml");
   return {command, [=] { return run_doctor(*options, stop_requested); }, true};

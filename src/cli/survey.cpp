@@ -17,7 +17,7 @@ namespace tutti {
 int run_survey(const SurveyCommandOptions& options, const std::atomic<bool>& stop) {
   SurveyOptions survey_options;
   survey_options.tasks = options.tasks;
-  survey_options.cluster = cluster_of(options.cluster);
+  survey_options.cluster = cluster_of(options.cluster, stop);
   if (!options.strategies.empty()) survey_options.compare.strategies = options.strategies;
   survey_options.compare.seeds = seeds_of(options.seeds);
   survey_options.compare.out = options.out;

@@ -42,26 +42,35 @@ std::optional<Prediction> prediction_beside(const std::string& file, const Job& 
   return std::nullopt;
 }
 
-void keep_outcome(const RunRecord& record, const Job& job) {
+void keep_outcome(const RunRecord& record, const Job& job, const std::atomic<bool>& stop) {
   const auto recorded = recorded_prediction(record, job);
   if (!recorded || record.exit_code != 0) return;
   if (const auto outcome = outcome_of(*record.prediction, *recorded, record.virtual_clock))
-    add_to_prediction_history(cache_folder() + kHistoryFile, *outcome, [](const std::string& text) {
-      tell(printable(fmt::format("tutti: {}\n", text)));
-    });
+    add_to_prediction_history(
+        cache_folder() + kHistoryFile, *outcome,
+        [](const std::string& text) { tell(printable(fmt::format("tutti: {}\n", text))); }, stop);
+}
+
+// The launcher knows the task when it has read the data.
+void tell_other_task(const std::string& job_file, const LaunchOptions& asked,
+                     const RunRecord& record) {
+  if (asked.prediction && record.task && !record.prediction)
+    tell(printable(fmt::format("tutti: {} is not used: the task or its data is another one\n",
+                               prediction_file_of(job_file))));
 }
 
 }  // namespace
 
 int run_train(const TrainOptions& options, const std::atomic<bool>& stop) {
   const auto asked = value_of(options.progress, ProgressStyle::kNone);
-  Job job = job_of(options, asked == ProgressStyle::kJson ? Notes::kKept : Notes::kTold);
+  Job job = job_of(options, stop, asked == ProgressStyle::kJson ? Notes::kKept : Notes::kTold);
   const LaunchOptions launch_options{.out = options.out,
                                      .keep_files = true,
                                      .progress = style_of(options, asked),
                                      .prediction = prediction_beside(options.job, job)};
   const RunRecord record = launch(job, launch_options, stop);
-  keep_outcome(record, job);
+  tell_other_task(options.job, launch_options, record);
+  keep_outcome(record, job, stop);
   if (options.json)
     std::cout << json_text(to_json(record, job)) << "\n";
   else

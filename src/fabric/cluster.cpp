@@ -144,7 +144,7 @@ void visit(Visitor& v, ClusterConfig& c) {
              "until a node sees what another one of its host stores into a shared window");
   v.field("nodes_per_host", c.nodes_per_host, kAtLeastOne,
           "nodes that share a host, its memory and its link");
-  v.field("shared_cores", c.shared_cores, kNotNegative,
+  v.field("shared_cores", c.shared_cores, {0, 65535},
           "cores that all nodes of the cluster compute on together, as where one machine plays all "
           "of them; 0: each node has its own");
   v.field("colocated", c.colocated,

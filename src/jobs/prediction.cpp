@@ -48,6 +48,12 @@ int64_t hosts_of_workers(const ClusterConfig& cluster) {
   return cluster.remote + 1;  // each that joins counts as a host of its own
 }
 
+// Both ends of an interval are told where the error is as large as this, as the advice tells them:
+// as many times longer as the one is, so many times shorter is the other one.
+bool is_wide(double error) { return error > 0.2; }
+double least_of(const RecordedPrediction& p) { return p.predicted_s / (1 + p.error); }
+double most_of(const RecordedPrediction& p) { return p.predicted_s * (1 + p.error); }
+
 [[noreturn]] void refuse_prediction(const std::string& path, const std::string& problem) {
   throw DataError(fmt::format("{} {}; {}", path, problem, kRemedy));
 }
@@ -140,14 +146,17 @@ RecordedPrediction held_against(const Prediction& prediction, std::optional<doub
   if (!took_s || !std::isfinite(*took_s)) return result;
   result.took_s = took_s;
   result.off = *took_s / prediction.time_s - 1;
-  result.within = std::abs(*result.off) <= result.error;
+  result.within = is_wide(result.error) ? least_of(result) <= *took_s && *took_s <= most_of(result)
+                                        : std::abs(*result.off) <= result.error;
   return result;
 }
 
 std::string in_words(const RecordedPrediction& p, bool simulated) {
   const auto time = [](double seconds) { return human_quantity(seconds, Unit::kSeconds); };
   const std::string said =
-      fmt::format("{} +- {}", time(p.predicted_s), time(p.error * p.predicted_s));
+      is_wide(p.error)
+          ? fmt::format("{}, {} to {}", time(p.predicted_s), time(least_of(p)), time(most_of(p)))
+          : fmt::format("{} +- {}", time(p.predicted_s), time(p.error * p.predicted_s));
   if (!p.took_s) return said + ", but the target was missed";
   const double percent = std::abs(*p.off) * 100;
   const std::string by = percent < 0.05 ? "as predicted"

@@ -50,7 +50,8 @@ std::string why_not_of(const Prediction& prediction, const Job& job);
 // `took_s` empty: the target was missed.
 RecordedPrediction held_against(const Prediction& prediction, std::optional<double> took_s,
                                 bool simulated);
-// "41 s +- 4 s, took 43 s (measured): 5 % more, within the error".
+// "41 s +- 4 s, took 43 s (measured): 5 % more, within the error"; an error above 20 % is told by
+// both ends: "41 s, 27 s to 62 s".
 std::string in_words(const RecordedPrediction& prediction, bool simulated);
 
 }  // namespace tutti

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "core/described_json.h"
 #include "core/shallow_json.h"
@@ -21,8 +23,31 @@ namespace {
 
 constexpr off_t kMostHistory = 1 << 20;  // bytes; then the older half goes
 
+constexpr std::chrono::seconds kPatience(2);  // a lock is held for milliseconds
+constexpr std::chrono::milliseconds kPause(10);
+constexpr double kMostRatio = 1e6;  // of a time to its prediction, and of that to the time
+
+// A stop ends the waiting, too: the signal would be in vain otherwise.
+bool wait_for_lock(int file, int lock, const std::atomic<bool>& stop) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (flock(file, lock | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (stop || std::chrono::steady_clock::now() > end) {
+      errno = EWOULDBLOCK;
+      return false;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+std::string reason_of(int error) {
+  return error == EWOULDBLOCK ? "another program keeps it locked" : std::strerror(error);
+}
+
 // Opens it with a lock that all who add to it take. What is no regular file is not waited for.
-process::FileDescriptor open_locked(const std::string& path, int flags, int lock) {
+process::FileDescriptor open_locked(const std::string& path, int flags, int lock,
+                                    const std::atomic<bool>& stop) {
   process::FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644));
   struct stat status {};
   if (file.get() < 0 || fstat(file.get(), &status) != 0) return process::FileDescriptor(-1);
@@ -30,8 +55,11 @@ process::FileDescriptor open_locked(const std::string& path, int flags, int lock
     errno = EINVAL;
     return process::FileDescriptor(-1);
   }
-  while (flock(file.get(), lock) != 0)
-    if (errno != EINTR) return process::FileDescriptor(-1);
+  if (!wait_for_lock(file.get(), lock, stop)) {
+    const int error = errno;
+    file = process::FileDescriptor(-1);
+    errno = error;  // as closing it may have changed it
+  }
   return file;
 }
 
@@ -80,11 +108,19 @@ bool add_line(int file, const std::string& line) {
   return write_at(file, (last == '\n' ? "" : "\n") + line, size);
 }
 
+// No prediction is off by more than this unless somebody changed the line: one such line would be
+// the error of all advice to come.
+bool is_plausible(const PredictionOutcome& o) {
+  const double ratio = o.took_s / o.predicted_s;
+  return std::isfinite(ratio) && ratio < kMostRatio && ratio > 1 / kMostRatio;
+}
+
 std::optional<PredictionOutcome> outcome_in(const std::string& line) {
   const nlohmann::json value = parse_shallow_json(line);
   if (!value.is_object()) return std::nullopt;
   try {
-    return described_by<PredictionOutcome>(value);
+    const auto outcome = described_by<PredictionOutcome>(value);
+    return is_plausible(outcome) ? std::optional(outcome) : std::nullopt;
   } catch (const Mismatch&) {
     return std::nullopt;
   }
@@ -114,12 +150,13 @@ void visit(RecordVisitor& v, PredictionOutcome& o) {
 }
 
 std::vector<PredictionOutcome> read_prediction_history(const std::string& path,
-                                                       const HistoryNote& note) {
+                                                       const HistoryNote& note,
+                                                       const std::atomic<bool>& stop) {
   std::vector<PredictionOutcome> outcomes;
-  const process::FileDescriptor file = open_locked(path, O_RDONLY, LOCK_SH);
+  const process::FileDescriptor file = open_locked(path, O_RDONLY, LOCK_SH, stop);
   if (file.get() < 0) {
     if (errno != ENOENT)
-      note(fmt::format("{} is ignored, because it cannot be read: {}", path, std::strerror(errno)));
+      note(fmt::format("{} is ignored, because it cannot be read: {}", path, reason_of(errno)));
     return outcomes;
   }
   const std::string text = end_of(file.get(), kMostHistory);
@@ -141,28 +178,28 @@ std::vector<PredictionOutcome> read_prediction_history(const std::string& path,
 }
 
 void add_to_prediction_history(const std::string& path, const PredictionOutcome& outcome,
-                               const HistoryNote& note) {
+                               const HistoryNote& note, const std::atomic<bool>& stop) {
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  const process::FileDescriptor file = open_locked(path, O_RDWR | O_CREAT, LOCK_EX);
+  const process::FileDescriptor file = open_locked(path, O_RDWR | O_CREAT, LOCK_EX, stop);
   if (file.get() >= 0 && add_line(file.get(), json_of(outcome).dump() + "\n")) return;
-  note(fmt::format("how far the prediction was off is not kept: {}: {}", path,
-                   std::strerror(errno)));
+  note(fmt::format("how far the prediction was off is not kept: {}: {}", path, reason_of(errno)));
 }
 
 std::optional<PredictionOutcome> outcome_of(const Prediction& prediction,
                                             const RecordedPrediction& recorded, bool simulated) {
   if (!recorded.took_s || !(*recorded.took_s > 0)) return std::nullopt;
-  return PredictionOutcome{.made = moment_now(),
-                           .task = prediction.task,
-                           .job = prediction.job,
-                           .cluster_name = prediction.cluster_name,
-                           .strategy = prediction.strategy,
-                           .obtained = simulated ? Obtained::kSimulated : Obtained::kMeasured,
-                           .predicted_s = recorded.predicted_s,
-                           .error = recorded.error,
-                           .took_s = *recorded.took_s,
-                           .program = library_versions().tutti};
+  PredictionOutcome outcome{.made = moment_now(),
+                            .task = prediction.task,
+                            .job = prediction.job,
+                            .cluster_name = prediction.cluster_name,
+                            .strategy = prediction.strategy,
+                            .obtained = simulated ? Obtained::kSimulated : Obtained::kMeasured,
+                            .predicted_s = recorded.predicted_s,
+                            .error = recorded.error,
+                            .took_s = *recorded.took_s,
+                            .program = library_versions().tutti};
+  return is_plausible(outcome) ? std::optional(outcome) : std::nullopt;
 }
 
 }  // namespace tutti

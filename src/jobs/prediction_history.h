@@ -3,6 +3,7 @@
 // are damaged are left out, and that is said.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,12 +28,14 @@ void visit(RecordVisitor& visitor, PredictionOutcome& outcome);
 inline constexpr const char* kHistoryFile = "/predictions.jsonl";
 
 using HistoryNote = std::function<void(const std::string&)>;
-// In the order in which they were added. Nothing where there is no such file.
+// In the order in which they were added. Nothing where there is no such file. Both wait at most two
+// seconds for others who use the file, and not at all once they are to stop.
 std::vector<PredictionOutcome> read_prediction_history(const std::string& path,
-                                                       const HistoryNote& note);
+                                                       const HistoryNote& note,
+                                                       const std::atomic<bool>& stop);
 // What cannot be written is noted, and costs nothing else.
 void add_to_prediction_history(const std::string& path, const PredictionOutcome& outcome,
-                               const HistoryNote& note);
+                               const HistoryNote& note, const std::atomic<bool>& stop);
 // The outcome of a run, if it had a prediction and reached its target.
 std::optional<PredictionOutcome> outcome_of(const Prediction& prediction,
                                             const RecordedPrediction& recorded, bool simulated);

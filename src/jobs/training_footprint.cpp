@@ -38,6 +38,11 @@ void require_sensible(const TrainingDescription& t) {
 
 TrainingFootprint footprint_of(const TrainingDescription& training, const FootprintConfig& config) {
   require_sensible(training);
+  if (training.spot_price > config.price)
+    throw ConfigError("spot-price",
+                      fmt::format("--spot-price {}: is above --price {}, what the machine costs on "
+                                  "demand; exchange them, or give both",
+                                  training.spot_price, config.price));
   TrainingFootprint result;
   result.machine_hours = training.hours * training.machines * training.trainings;
   result.kwh = training.watts / 1000 * result.machine_hours * training.pue;

@@ -141,6 +141,15 @@ Trials trials_of(const std::vector<ComparedJob>& compared, const Tuning& tuning)
   return trials;
 }
 
+// Every value is one that its strategy refuses.
+[[noreturn]] void refuse_all(const Trials& trials, const Tuning& tuning) {
+  const auto refused = std::find_if(trials.jobs.begin(), trials.jobs.end(),
+                                    [](const ComparedJob& job) { return !job.refusal.empty(); });
+  refuse(tuning.text(),
+         fmt::format("no trial is possible: {}",
+                     refused == trials.jobs.end() ? "there is none to compare" : refused->refusal));
+}
+
 ComparedTuning found_nothing(const Tuning& tuning) {
   return {.setting = tuning.key,
           .range = tuning.range,
@@ -246,6 +255,7 @@ std::vector<std::optional<ComparedTuning>> tune(std::vector<ComparedJob>& compar
                                                 const RunPlanned& run) {
   const Trials trials = trials_of(compared, tuning);
   const std::vector<PlannedRun> plan = plan_runs(trials.jobs, {kTrialSeed}, share_curves);
+  if (plan.empty()) refuse_all(trials, tuning);
   const std::vector<RunFiles> files = run(plan);
   std::vector<const RunFiles*> results(trials.jobs.size());  // none: it is not possible
   for (size_t i = 0; i < plan.size(); ++i) results[plan[i].compared] = &files[i];

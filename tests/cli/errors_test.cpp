@@ -1,5 +1,6 @@
 // What the program refuses: exit code 2, a message that names file, line and key, nothing started.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -129,6 +130,8 @@ TEST_F(Refused, ValuesOutOfRange) {
   expect_line(9, "lr = -0.1", {"optimizer.lr", "more than 0"});
   expect_line(9, "lr = nan", {"optimizer.lr", "finite"});
   expect_line(15, "workers = 70000", {"cluster.workers", "at most 65535"});
+  expect_line(14, "fabric = \"virtual\"\nshared_cores = 4294967297",
+              {"cluster.shared_cores", "at most 65535"}, 1);
   expect_line(1, "name = \"a/b\"", {"name", "slash"});
   // A C string ends at the null character, so the folder would get another name.
   expect_line(1, "name = \"a\\u0000b\"", {"name = \"a\\x00b\"", "control characters"});
@@ -226,6 +229,16 @@ TEST_F(Refused, FoldersThatCannotBeUsed) {
   expect({"predict", "nowhere"}, {"nowhere", "not the folder of a run"});
   expect({"predict", std::string(5000, 'x')}, {"not the folder of a run"});
   expect({"show", "nowhere"}, {"nowhere", "is not the folder of a run", "has no run.json"});
+}
+
+// Before the work begins, which takes minutes.
+TEST_F(Refused, FilesThatCannotBeWritten) {
+  write_text(folder_ / "job.toml", small_job());
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const char* file : {"", ".", "nowhere/file", "pipe"}) {
+    expect({"advise", "job.toml", "--cluster", "rack-1g", "--write", file}, {"--write"});
+    expect({"doctor", "--write-cluster", file}, {"--write-cluster"});
+  }
 }
 
 TEST_F(Refused, CommandLines) {

@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 
@@ -47,17 +49,19 @@ class Predictions : public testing::Test {
     return *outcome_of(made, held_against(made, took_s, false), false);
   }
   std::vector<PredictionOutcome> read() {
-    return read_prediction_history(history_, [this](const std::string& what) { note(what); });
+    return read_prediction_history(
+        history_, [this](const std::string& what) { note(what); }, stop_);
   }
   void add(double took_s) {
-    add_to_prediction_history(history_, outcome(took_s),
-                              [this](const std::string& what) { note(what); });
+    add_to_prediction_history(
+        history_, outcome(took_s), [this](const std::string& what) { note(what); }, stop_);
   }
   void note(const std::string& what) { notes_ += what + "\n"; }
 
   TemporaryFolder folder_;
   std::string history_ = folder_ / "cache/predictions.jsonl";
   std::string notes_;
+  std::atomic<bool> stop_{false};
 };
 
 TEST_F(Predictions, LieBesideTheirJobs) {
@@ -107,6 +111,19 @@ TEST_F(Predictions, AreHeldAgainstRuns) {
   EXPECT_EQ(said(40, true), "40 s +- 2 s, took 40 s (simulated): as predicted, within the error");
   EXPECT_EQ(said({}, true), "40 s +- 2 s, but the target was missed");
   EXPECT_FALSE(outcome_of(prediction(), held_against(prediction(), {}, false), false));
+}
+
+// As the advice tells them: a run that is as many times faster as another one is slower is as
+// likely.
+TEST_F(Predictions, TellBothEndsOfWideIntervals) {
+  Prediction wide = prediction();
+  wide.error = 1;
+  const auto said = [&](std::optional<double> took_s) {
+    return in_words(held_against(wide, took_s, false), false);
+  };
+  EXPECT_EQ(said(79), "40 s, 20 s to 80 s, took 79 s (measured): 98 % more, within the error");
+  EXPECT_EQ(said(19), "40 s, 20 s to 80 s, took 19 s (measured): 52 % less, outside the error");
+  EXPECT_EQ(said({}), "40 s, 20 s to 80 s, but the target was missed");
 }
 
 // Each is refused in words that name the file and a remedy.
@@ -172,6 +189,9 @@ TEST_F(Predictions, IgnoreDamagedLinesOfTheirHistory) {
   std::string text = read_file(history_) + "garbage\n\n" + std::string(70000, '[') + "\n";
   for (const auto& [key, value] : {std::pair<const char*, json>{"took_s", -1},
                                    {"took_s", 0},
+                                   {"took_s", 1e308},
+                                   {"took_s", 1e-5},
+                                   {"predicted_s", 1e-308},
                                    {"predicted_s", nullptr},
                                    {"obtained", "guessed"}}) {
     json changed = wrong;
@@ -183,7 +203,7 @@ TEST_F(Predictions, IgnoreDamagedLinesOfTheirHistory) {
   const std::vector<PredictionOutcome> kept = read();
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[1].took_s, 42);
-  EXPECT_NE(notes_.find("7 damaged lines are ignored"), std::string::npos) << notes_;
+  EXPECT_NE(notes_.find("10 damaged lines are ignored"), std::string::npos) << notes_;
 }
 
 TEST_F(Predictions, KeepTheNewestOfTheirHistory) {
@@ -217,6 +237,21 @@ TEST_F(Predictions, AreAddedByManyAtOnce) {
   for (int writer = 1; writer <= kWriters; ++writer)
     EXPECT_EQ(of[static_cast<size_t>(writer)], kLines);
   EXPECT_EQ(notes_, "");
+}
+
+// A lock that somebody holds for good costs two seconds, and nothing once the program is to stop.
+TEST_F(Predictions, DoNotWaitForGood) {
+  add(41);
+  const int held = open(history_.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  add(42);
+  EXPECT_NE(notes_.find("is not kept"), std::string::npos) << notes_;
+  EXPECT_NE(notes_.find("another program keeps it locked"), std::string::npos) << notes_;
+  stop_ = true;
+  EXPECT_TRUE(read().empty());
+  EXPECT_NE(notes_.find("cannot be read: another program"), std::string::npos) << notes_;
+  close(held);
+  EXPECT_EQ(read().size(), 1u);
 }
 
 TEST_F(Predictions, SayWhenNothingCanBeKept) {

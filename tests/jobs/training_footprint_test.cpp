@@ -37,6 +37,13 @@ TEST(TrainingFootprint, IsThatOfThePublishedTrainings) {
   }
 }
 
+TEST(TrainingFootprint, RefusesASpotPriceAboveThePrice) {
+  FootprintConfig config;
+  config.price = 1;
+  EXPECT_NO_THROW(footprint_of({.watts = 1, .hours = 1, .spot_price = 1}, config));
+  EXPECT_THROW(footprint_of({.watts = 1, .hours = 1, .spot_price = 2}, config), ConfigError);
+}
+
 // All that is counted multiplies: machines, trainings, hours.
 TEST(TrainingFootprint, GrowsWithEverythingThatIsDoneMore) {
   FootprintConfig config;

@@ -1,6 +1,8 @@
 // `tutti advise` as its users meet it: what it writes, keeps and says when it is interrupted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 
 #include "fabric/outcome.h"
@@ -74,6 +76,13 @@ TEST_F(AdviseCommand, LeavesItsPredictionForTheRun) {
   EXPECT_TRUE(says(other.err, "best.prediction.json is not used: the job has other settings"));
   EXPECT_FALSE(says(other.out, "predicted ")) << other.out;
   EXPECT_FALSE(json_in(folder_ / "other/run.json").contains("prediction"));
+  nlohmann::json foreign = prediction;
+  foreign["task"] = "another one";
+  write_text(folder_ / "best.prediction.json", foreign.dump());
+  const Ended strange = run_tutti({"train", "best.toml", "--out", "strange"}, options(), kLate_s);
+  EXPECT_EQ(strange.exit_code, 0) << strange.err;
+  EXPECT_TRUE(says(strange.err, "is not used: the task or its data is another one"));
+  EXPECT_FALSE(says(strange.out, "predicted ")) << strange.out;
   write_text(folder_ / "best.prediction.json", "{");
   const Ended damaged = run_tutti({"train", "best.toml", "--out", "damaged"}, options(), kLate_s);
   EXPECT_EQ(damaged.exit_code, 0) << damaged.err;
@@ -155,6 +164,39 @@ TEST_F(AdviseCommand, PrintsTheAnswerSoFarWhenItIsInterrupted) {
     EXPECT_EQ(advice["status"], "interrupted");
     EXPECT_TRUE(says(advice["sentence"], "Use ")) << advice["sentence"];
   }
+}
+
+// Measuring this machine takes half a minute, and ends at once when it is told to.
+TEST_F(AdviseCommand, EndsWhileItMeasuresThisMachine) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Subprocess process({"advise", "job.toml", "--cluster", "here", "--set", "task.target=0.5"},
+                       options());
+    ASSERT_TRUE(eventually([&] { return says(process.err(), "measuring this machine"); }, kLate_s));
+    process.signal_group(signal);
+    const Ended ended = process.wait(kSoonS);
+    EXPECT_FALSE(ended.late);
+    EXPECT_EQ(ended.exit_code, kExitInterrupted) << ended.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "c/tutti/here.toml"));
+  }
+}
+
+// A job that an advice wrote has all speeds of its cluster, which real processes do not have.
+TEST_F(AdviseCommand, TellsManyDroppedSettingsInOneLine) {
+  std::string job = small_job();
+  job.replace(job.find("process"), 7, "virtual");
+  write_text(folder_ / "virtual.toml",
+             job + "latency = \"1 ms\"\nbandwidth = \"1 MB/s\"\nspeed = \"1 GFLOP/s\"\n" +
+                 "nodes_per_host = 2\nidle_power = \"1 W\"\nbusy_power = \"2 W\"\n");
+  const Arguments check = {"check", "virtual.toml", "--set", "cluster.fabric=process"};
+  const Ended ended = run_tutti(check, options(), kLate_s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  EXPECT_TRUE(says(ended.err, "6 settings have no meaning here and were dropped: ")) << ended.err;
+  for (const char* key : {"cluster.latency", "cluster.nodes_per_host", "cluster.busy_power"})
+    EXPECT_TRUE(says(ended.err, key)) << ended.err;
+  Arguments quiet = check;
+  quiet.push_back("-q");
+  EXPECT_EQ(run_tutti(quiet, options(), kLate_s).err, "");
 }
 
 TEST_F(AdviseCommand, RefusesABudgetThatIsNone) {

@@ -146,6 +146,8 @@ TEST_F(CompareTuning, RefusesWhatItCannotDo) {
   EXPECT_NE(refusal({"--tune", "optimizer.speed=1,2"}).find("ring cannot take it"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "x")) << "before anything is written";
+  EXPECT_NE(refusal({"--tune", "strategy.bucket=1,2,3"}).find("no trial is possible: "),
+            std::string::npos);
 }
 
 }  // namespace
