@@ -99,8 +99,8 @@ std::string name_of_cluster(const std::string& option) {
   return option.empty() ? "the job's own" : std::filesystem::path(option).stem().string();
 }
 
-// What real runs on that cluster were off, if there were enough of them. The newest count; of those
-// that are over in a moment most is starting, which says nothing of longer ones.
+// Returns by how much real runs on that cluster were off, if there were enough of them. The newest
+// count. Runs that are over in a moment are mostly start-up, which says nothing of longer ones.
 double history_of(const std::string& cluster, const HistoryNote& note,
                   const std::atomic<bool>& stop) {
   constexpr size_t kNewest = 100;

@@ -39,8 +39,9 @@ void run_before_others() {
   sched_setscheduler(0, SCHED_RR, &priority);
 }
 
-// What a step takes in most parts of the run. The first parts are warming up, and the system takes
-// a processor of this priority away for a moment of each second, which the median does not see.
+// Returns the time of a step in most parts of the run. The first are warming up, and the system
+// takes a processor of this priority away for a moment of each second, which the median does not
+// see.
 double typical_step_s(const std::string& folder) {
   const std::vector<double> times = read_run(folder).series.time_s;
   const size_t steps = times.size() / kParts;

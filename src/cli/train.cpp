@@ -26,8 +26,8 @@ bool missed_one_that_failed(const NodeOutcome& outcome, const RunRecord& record)
          record.outcomes[static_cast<size_t>(outcome.lost_peer)].kind == NodeOutcome::Kind::kFailed;
 }
 
-// What was predicted of the job, if that holds for it. Whatever is wrong with the file is said, and
-// costs nothing else.
+// Returns the prediction that was made of the job, if it holds for it. A file that is wrong is
+// reported, and costs nothing else.
 std::optional<Prediction> prediction_beside(const std::string& file, const Job& job) {
   const std::string path = prediction_file_of(file);
   try {

@@ -92,7 +92,7 @@ struct ClusterConfig {
   double memory_bytes = 8e9;
   std::vector<double> memory_factors;  // per node, relative to `memory`; empty: all 1
   double memory_bandwidth = 10e9;      // bytes per second, for sums and optimizer updates
-  // What such work finds in a cache goes faster: so much of what it ranges over. 0: nothing.
+  // A cache of this size speeds up such work by the part of its memory that fits. 0: there is none.
   double cache_bytes = 0;
   double cache_bandwidth = 100e9;
   // A step also deals samples, keeps books and so on. Counted like `step_overhead`.

@@ -151,8 +151,8 @@ struct Work {
   double passes = 0;
   double layers = 0;
   double steps = 0;  // of training that it begins
-  // Of memory that the work ranges over, by whoever shares a cache with it, when that is more than
-  // it moves itself. 0: it is not.
+  // The memory that this work and all that shares a cache with it range over, where that is more
+  // than it moves itself. 0: it is not.
   double range_bytes = 0;
 };
 
@@ -199,8 +199,8 @@ class Membership {
   // `on`, the loss of any member ends every wait, also those that begin later, with kPeerLost and
   // the rank that was lost first.
   virtual void end_waits_on_any_loss(bool on) = 0;
-  // The same for those who go on without members that are lost already: the loss of one of `ranks`
-  // ends every wait, that of others does not.
+  // Lets the loss of one of `ranks` end every wait, and that of others none: for nodes that go on
+  // without members that are lost already.
   virtual void end_waits_on_loss_of(std::vector<Rank> ranks) = 0;
 };
 

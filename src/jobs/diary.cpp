@@ -71,7 +71,7 @@ int64_t Diary::count(const StepRow& own) const {
 void Diary::step(const StepRow& own) {
   StepRow row = own;
   row.step = count(own);
-  // Who takes over may have heard of less than was written before.
+  // A node that takes over may have heard of less than was written before.
   if (continues_ &&
       (row.step < last_.step || row.time_s < last_.time_s || row.samples < last_.samples))
     return;

@@ -14,7 +14,7 @@ struct LaunchOptions {
   std::string out;         // run folder; empty: a new one below runs/
   bool keep_files = true;  // false: no folder at all (tests, benchmarks)
   ProgressStyle progress = ProgressStyle::kNone;
-  // What was predicted of the job, which holds for its run if that is of the same task.
+  // The prediction made of the job, which holds for its run if that is of the same task.
   std::optional<Prediction> prediction = {};
 };
 

@@ -43,7 +43,7 @@ double peak_memory_bytes(const Stage& stage, const Clock& clock, Rank rank) {
   return stage.resolved.plan.nodes[static_cast<size_t>(rank)].memory_bytes;
 }
 
-// Whose loss ends the test: a worker that the strategy has taken out of the members is lost
+// Returns whose loss ends the test: a worker that the strategy has taken out of the members is lost
 // already, and the others measure without it.
 std::vector<Rank> needed_in_test(std::vector<Rank> members, const Plan& plan) {
   for (auto rank = static_cast<Rank>(plan.workers); rank < std::ssize(plan.nodes); ++rank)

@@ -31,7 +31,7 @@ class ProcessMembership : public Membership {
 
   void lose(Rank rank);
   void join(Rank rank, uint32_t incarnation);
-  // Whose loss ends every wait: the first that is lost of those for whom that was asked.
+  // Returns whose loss ends every wait: the first that is lost of those for whom that was asked.
   std::optional<Rank> ends_waits() const {
     return lost_.empty() ? std::nullopt : first_needed();  // asked while polling
   }

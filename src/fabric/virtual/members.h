@@ -12,8 +12,8 @@ namespace tutti::simulation {
 class Members {
  public:
   bool alive(Rank rank) const { return std::find(lost_.begin(), lost_.end(), rank) == lost_.end(); }
-  // Whose loss ends every wait: of those for whom that was asked, who was lost first and is not
-  // back.
+  // Returns whose loss ends every wait: of those for whom that was asked, the one that was lost
+  // first and is not back.
   std::optional<Rank> ends_waits() const {
     const auto first = std::find_if(lost_.begin(), lost_.end(), [this](Rank rank) {
       return end_waits_on_any_loss || std::find(needed.begin(), needed.end(), rank) != needed.end();
